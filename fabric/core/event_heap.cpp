@@ -36,4 +36,9 @@ bool EventHeap::remove(SimTime time, EventKey key) {
     return true;
 }
 
+const std::vector<Event>& EventHeap::sort() {
+    std::sort(events_.begin(), events_.end(), runs_before);
+    return events_;
+}
+
 }  // namespace fabric

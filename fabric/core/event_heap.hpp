@@ -26,26 +26,23 @@ class EventHeap {
     [[nodiscard]] bool empty() const { return size() == 0; }
     [[nodiscard]] std::size_t size() const { return events_.size() - (top_is_open_ ? 1 : 0); }
 
-    // The earliest event. Not while the top is open; not when empty.
-    [[nodiscard]] const Event& top() const { return events_.front(); }
+    // nullptr when there is none. Not while the top is open.
+    [[nodiscard]] const Event* first() const { return events_.empty() ? nullptr : events_.data(); }
     [[nodiscard]] SimTime top_time() const {
         return events_.empty() ? SimTime::max() : events_.front().time;
     }
 
-    // Takes the earliest event and leaves its place open until the next push() or close_top().
-    Event open_top() {
-        top_is_open_ = true;
-        return events_.front();
+    // Leaves the place of the earliest event open until fill_top() or close_top().
+    void open_top() { top_is_open_ = true; }
+    void fill_top(const Event& event) {
+        top_is_open_ = false;
+        sift_down(0, event);
     }
 
+    // Not while the top is open.
     void push(const Event& event) {
-        if (top_is_open_) {
-            top_is_open_ = false;
-            sift_down(0, event);
-        } else {
-            events_.push_back(event);
-            sift_up(events_.size() - 1, event);
-        }
+        events_.emplace_back();
+        sift_up(events_.size() - 1, event);
     }
 
     void close_top() {
@@ -67,6 +64,13 @@ class EventHeap {
 
     // Takes out the event of this time and key, wherever it is; looks at all of them. False: none.
     bool remove(SimTime time, EventKey key);
+
+    // Puts all into order (in order, they still are a heap). Not while the top is open.
+    const std::vector<Event>& sort();
+    // Keeps the first `count` only.
+    void shorten(std::size_t count) {
+        events_.erase(events_.begin() + static_cast<std::ptrdiff_t>(count), events_.end());
+    }
 
   private:
     static constexpr std::size_t kArity = 4;

@@ -8,7 +8,7 @@ std::optional<SimTime> EventLoop::next_time() const {
     if (empty()) {
         return std::nullopt;
     }
-    const SimTime event = heap_.top_is_open() ? heap_.time_behind_open_top() : heap_.top_time();
+    const SimTime event = queue_.next_time();
     if (wheel_.lower_bound() > event) {
         return event;
     }
@@ -41,23 +41,27 @@ std::uint64_t EventLoop::run_until(SimTime limit) {
 
 // Runs the next event or timer unless it is due after `limit`.
 bool EventLoop::run_one(SimTime limit) {
-    const SimTime top = heap_.top_time();
+    const Event* const first = queue_.top();
+    const SimTime top = first == nullptr ? SimTime::max() : first->time;
     if (wheel_.lower_bound() <= std::min(top, limit)) {
         if (TimerEntry* const entry = timer_before(top, limit)) {
             wheel_.cancel(*entry);
-            dispatch(entry->event);
+            const Event& event = entry->event;
+            dispatch(event.time, event.key, event.handler, event.argument);
             return true;
         }
     }
-    if (top > limit || heap_.empty()) {
+    if (top > limit || first == nullptr) {
         return false;
     }
-    dispatch(heap_.open_top());
-    heap_.close_top();
+    const Event event = *first;
+    queue_.open_top(first);
+    dispatch(event.time, event.key, event.handler, event.argument);
+    queue_.close_top();
     return true;
 }
 
-// The timer that runs before the top of the heap and not after `limit`; nullptr if there is none.
+// The timer that runs before the top of the queue and not after `limit`; nullptr if there is none.
 // The wheel advances only when something is certain to run at or after where it advances to.
 TimerEntry* EventLoop::timer_before(SimTime top, SimTime limit) {
     const std::optional<SimTime> earliest = top <= limit ? std::nullopt : wheel_.earliest();
@@ -69,11 +73,15 @@ TimerEntry* EventLoop::timer_before(SimTime top, SimTime limit) {
     if (entry == nullptr || entry->event.time > limit) {
         return nullptr;
     }
-    return heap_.empty() || runs_before(entry->event, heap_.top()) ? entry : nullptr;
+    const Event* const first = queue_.top();
+    return first == nullptr || runs_before(entry->event, *first) ? entry : nullptr;
 }
 
-// By value: a handler may re-arm the timer that holds the original.
-void EventLoop::dispatch(Event event) {
+// By value: a handler may re-arm the timer that holds the original. Field by field, in registers:
+// an event that was just written field by field is slow to copy as a whole.
+[[gnu::noinline]] void EventLoop::dispatch(SimTime time, EventKey key, EventHandler* handler,
+                                           std::uint64_t argument) {
+    const Event event{time, key, handler, argument};
     SIMVERBS_ASSERT(event.time != now_ || event.key != last_key_,
                     "two events of one instant have the key {:#x}", event.key.packed());
     now_ = event.time;
@@ -83,7 +91,7 @@ void EventLoop::dispatch(Event event) {
     if (follower_ != nullptr) [[unlikely]] {
         follower_->before(event);
     }
-    event.handler->handle(event);
+    handler->handle(event);
     running_ = false;
     ++events_run_;
 }

@@ -9,7 +9,7 @@
 
 #include "fabric/core/assert.hpp"
 #include "fabric/core/event.hpp"
-#include "fabric/core/event_heap.hpp"
+#include "fabric/core/event_queue.hpp"
 #include "fabric/core/timer_wheel.hpp"
 
 namespace fabric {
@@ -26,16 +26,16 @@ class EventLoop {
     // one; what belongs to an earlier class is called directly.
     void schedule(const Event& event) {
         assert_in_order(event.time, event.key);
-        heap_.push(event);
+        queue_.push(event);
     }
 
-    // Takes back a scheduled event, as if it had never been. Costs a look at all pending events:
+    // Takes back a scheduled event, as if it had never been. Costs a look at many pending events:
     // for the rare case; what is usually cancelled is a Timer. False: there is no such event.
-    bool cancel(SimTime time, EventKey key) { return heap_.remove(time, key); }
+    bool cancel(SimTime time, EventKey key) { return queue_.remove(time, key); }
 
     // Neither an event nor an armed timer is left.
     [[nodiscard]] bool empty() const { return pending() == 0; }
-    [[nodiscard]] std::size_t pending() const { return heap_.size() + wheel_.armed_count(); }
+    [[nodiscard]] std::size_t pending() const { return queue_.size() + wheel_.armed_count(); }
 
     // When the next event or timer is due, exactly. Moves nothing.
     [[nodiscard]] std::optional<SimTime> next_time() const;
@@ -111,7 +111,7 @@ class EventLoop {
     }
     bool run_one(SimTime limit);
     [[nodiscard]] TimerEntry* timer_before(SimTime top, SimTime limit);
-    void dispatch(Event event);
+    void dispatch(SimTime time, EventKey key, EventHandler* handler, std::uint64_t argument);
 
     // A key that no event has: topologies are smaller than this node number.
     static constexpr EventKey kNoKey{EventClass::kApplication, NodeId{EventKey::kMaxNode},
@@ -124,7 +124,7 @@ class EventLoop {
     bool running_ = false;            // a handler is on the stack
     bool only_frames_moved_ = false;
     EventFollower* follower_ = nullptr;
-    EventHeap heap_;
+    EventQueue queue_;
     TimerWheel wheel_;
     std::uint64_t events_run_ = 0;
 };
