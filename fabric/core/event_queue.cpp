@@ -122,6 +122,7 @@ void EventQueue::thin_heap() {
     if (level_taken_ != kLevels && level_of_difference(near, near_) >= level_taken_) {
         return;
     }
+    slots_.resize(kPlaces);
     level_taken_ = 0;
     near_ = near;
     const auto is_near = [near](const Event& event) { return event.time <= near; };

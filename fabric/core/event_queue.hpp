@@ -104,8 +104,8 @@ class EventQueue {
     std::size_t later_count_ = 0;
     std::uint32_t occupied_levels_ = 0;
     std::array<std::uint64_t, kLevels> occupied_{};  // a bit a slot
-    std::array<std::vector<Event>, kPlaces> slots_{};
-    std::vector<std::vector<Event>> spare_;  // storage of slots that were taken
+    std::vector<std::vector<Event>> slots_;          // none before they are needed
+    std::vector<std::vector<Event>> spare_;          // storage of slots that were taken
 };
 
 }  // namespace fabric
