@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "simverbs/model/settings.hpp"
@@ -132,9 +131,6 @@ void World::destroy_objects() {
         for (auto& [unused, memory] : host.memories) {
             if (memory.mr != nullptr) {
                 ibv_dereg_mr(memory.mr);
-            }
-            if (memory.bytes != nullptr) {
-                munmap(memory.bytes, memory.size);
             }
         }
         for (auto& [unused, queue] : host.cqs) {
@@ -263,14 +259,12 @@ void World::make_memory(Host& host, const std::string& name, Checked body) {
     Memory& memory = host.memories[name];
     memory.name = name;
     memory.size = body.size("size", kDefaultMemory);
-    void* const mapped =
-        mmap(nullptr, memory.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapped == MAP_FAILED) {
+    memory.bytes = memory_.take(memory.size);
+    if (memory.bytes == nullptr) {
         fail(fmt::format("memory {} of {}: {} bytes: {}", name, host.name, memory.size,
                          std::strerror(errno)));
         return;
     }
-    memory.bytes = static_cast<std::uint8_t*>(mapped);
     if (body.has("fill")) {
         memory.fill = body.number("fill");
         fill_pattern(memory.bytes, memory.size, *memory.fill);

@@ -18,6 +18,7 @@
 #include "scenarios/engine/checked.hpp"
 #include "scenarios/engine/cm_hosts.hpp"
 #include "scenarios/engine/endless_retries.hpp"
+#include "scenarios/engine/host_memory.hpp"
 #include "scenarios/engine/observed.hpp"
 #include "scenarios/engine/run_files.hpp"
 #include "scenarios/engine/scenario.hpp"
@@ -29,7 +30,7 @@ struct End;
 
 struct Memory {
     std::string name;
-    std::uint8_t* bytes = nullptr;  // mapped: pages that nobody touches cost nothing
+    std::uint8_t* bytes = nullptr;  // of the world's HostMemory
     std::size_t size = 0;
     unsigned access = 0;
     ibv_pd* pd = nullptr;
@@ -229,6 +230,7 @@ class World final : public Observed {
     void check_message(End& end, const ibv_wc& wc, const PostedReceive& into);
     void breaks(std::string_view invariant, std::string happened);
 
+    HostMemory memory_;
     Checked invariants_;
     std::string error_;
     std::map<std::string, Host, std::less<>> hosts_;
