@@ -26,7 +26,7 @@ unsigned EventQueue::level_of_difference(SimTime a, SimTime b) {
 }
 
 std::size_t EventQueue::place_of(SimTime time) const {
-    const unsigned level = level_of_difference(time, near_);
+    const std::size_t level = level_of_difference(time, near_);
     return level * kSlots + (number_of(time) >> level * kLevelBits) % kSlots;
 }
 
@@ -67,6 +67,7 @@ void EventQueue::take_first_slot() {
         return;
     }
     for (;;) {
+        SIMVERBS_ASSERT(occupied_levels_ != 0, "{} events are in no slot", later_count_);
         const auto level = static_cast<std::size_t>(std::countr_zero(occupied_levels_));
         const std::size_t place =
             level * kSlots + static_cast<std::size_t>(std::countr_zero(occupied_[level]));
