@@ -105,7 +105,14 @@ void Conductor::helper_loop(std::chrono::microseconds first_pause) {
             std::this_thread::sleep_for(pause);
             // Before looking: what is asked for from here on wakes the helper again.
             helper_wanted_.store(false, std::memory_order_relaxed);
-            const Lock lock(mutex_);
+            Lock lock(mutex_, std::try_to_lock);
+            if (!lock.owns_lock()) {
+                if (!report_wanted_) {
+                    pause = std::min(pause * 2, kLastPause);  // another leads, or is about to
+                    continue;
+                }
+                lock.lock();
+            }
             if (report_wanted_.exchange(false)) {
                 write_report("asked for");
             }
