@@ -65,7 +65,6 @@ struct Actor {
     bool has_called = false;  // a verb, or a control call
     std::atomic<ActorState> state{ActorState::kRunning};
     std::atomic<std::uint64_t> seen{0};  // free: deliveries before its last empty poll
-    std::uint32_t polls_in_vain = 0;     // free: empty ones
     bool due = false;                    // serial: it may go on, and has not been let yet
     fabric::SimTime due_since{};         // since when that or its command waits
     std::uint64_t priority = 0;          // with a TurnOrder
@@ -95,8 +94,13 @@ struct Actor {
     std::uint64_t look = 0;               // the last round of looks at threads that saw it
     std::shared_ptr<ThreadEntry> joined;  // the thread that it was seen to join
 
-    ThreadWatch watch;        // while it runs its own code
-    bool is_watched = false;  // `watch` knows the thread, which has begun
+    ThreadWatch watch;                    // while it runs its own code
+    bool is_watched = false;              // `watch` knows the thread, which has begun
+    std::uint32_t polls_before_look = 0;  // free: polls_in_vain, by the last look at it
+
+    // Free, written by its thread at each poll, so that others look at the rest for less.
+    alignas(64) std::atomic<std::uint32_t> polls_in_vain{0};
+    std::uint32_t leader_polls = 0;  // those of the leader, when it asked last
 
     [[nodiscard]] bool leaves() const { return thread->leaves.load(std::memory_order_acquire); }
     // For messages: its name, or that of its thread.

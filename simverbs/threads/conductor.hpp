@@ -195,11 +195,31 @@ class Conductor final : private ThreadRoster::Listener {
         }
     }
     bool spin(Lock& lock, Actor& self, std::uint32_t ticket);
+    void lead_on(Actor& self, std::uint32_t ticket);
+    [[nodiscard]] Actor* leader_to_ask(const Actor& self) const;
+    // Other processors keep the line in their caches where nothing changes.
+    template <typename T>
+    static void change(std::atomic<T>& value, T to) {
+        if (value.load(std::memory_order_relaxed) != to) {
+            value.store(to, std::memory_order_relaxed);
+        }
+    }
+    void forget_leader(const Actor& actor) {
+        if (leader_.load(std::memory_order_relaxed) == &actor) {
+            leader_.store(nullptr, std::memory_order_relaxed);
+        }
+    }
+    [[nodiscard]] bool leader_polls_still(Actor& self);
+    [[nodiscard]] std::uint32_t polls_before_yield(bool leads) const;
     void stop_spinning(Actor& actor);
     void let_pollers_look();
     // Those that sleep elsewhere need no processor.
     [[nodiscard]] bool outnumber_processors() const {
         return actors_.size() > processors_.count() + passed_.size();
+    }
+    // Nobody else needs the processor of a thread that watches its word.
+    [[nodiscard]] bool has_processor_to_spin() const {
+        return !outnumber_processors() && holding_.size() + spinning_ < processors_.count();
     }
     void sleep_until_released(Lock& lock, Actor& self, std::uint32_t ticket);
     void wake_next_here();
@@ -280,11 +300,10 @@ class Conductor final : private ThreadRoster::Listener {
     ActorList locked_;    // nothing: they wait for a mutex of the program
     ActorList blocked_;
     ActorList commanding_;
-    std::atomic<Actor*> posted_{nullptr};  // actors that have rung since the last step
-    std::vector<Actor*> draining_;         // those that a step takes
-    bool someone_leaves_ = false;          // an actor of actors_, perhaps
-    Actor* looker_ = nullptr;              // the one that looks at threads while others wait
-    std::uint64_t look_ = 0;               // rounds of looks at threads
+    std::vector<Actor*> draining_;  // of posted_, those that a step takes
+    bool someone_leaves_ = false;   // an actor of actors_, perhaps
+    Actor* looker_ = nullptr;       // the one that looks at threads while others wait
+    std::uint64_t look_ = 0;        // rounds of looks at threads
     EarlyPolls early_polls_;
     std::size_t spinning_ = 0;  // actors that watch their word on a processor
     const Processors processors_;
@@ -292,11 +311,17 @@ class Conductor final : private ThreadRoster::Listener {
     std::uint64_t events_before_actors_;  // of the bring-up of the fabric
     std::uint32_t callers_ = 0;           // actors that have called something
     std::uint32_t expected_callers_ = 0;  // before time may move
-    std::atomic<bool> several_actors_{false};
+    // Threads look at these without the lock, so no other data is in their cache lines, and what
+    // seldom changes is apart from what often does.
+    alignas(64) std::atomic<bool> several_actors_{false};
     std::atomic<bool> nothing_left_{false};  // free: no event was pending after the last poll
-    std::atomic<std::uint64_t> turn_{1};     // grows whenever everyone waits
-    std::atomic<std::uint64_t> deliveries_{0};
-    std::uint64_t looks_asked_ = 0;       // of them, that nothing was delivered by
+    std::atomic<bool> crowded_{false};       // free: more threads were awake than processors exist
+    std::atomic<Actor*> leader_{nullptr};    // the one that led last; changed with the lock
+    std::atomic<bool> helper_wanted_{false};
+    alignas(64) std::atomic<Actor*> posted_{nullptr};  // those that rang since the last step
+    alignas(64) std::atomic<std::uint64_t> deliveries_{0};
+    alignas(64) std::atomic<std::uint64_t> turn_{1};  // grows whenever everyone waits
+    std::uint64_t looks_asked_ = 0;       // of deliveries_, that nothing was delivered by
     std::uint64_t polled_after_ = 0;      // free: what had happened when pollers last had to look
     std::uint64_t event_deliveries_ = 0;  // of them, to descriptors
     std::uint64_t noticed_ = 0;           // of those, by those who block
@@ -316,7 +341,6 @@ class Conductor final : private ThreadRoster::Listener {
 
     std::once_flag helper_started_;
     std::thread helper_;
-    std::atomic<bool> helper_wanted_{false};
     std::atomic<bool> report_wanted_{false};
     std::function<void()> before_report_;
     std::vector<const std::string*> waits_;

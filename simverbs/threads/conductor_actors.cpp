@@ -191,6 +191,7 @@ void Conductor::remove_ended() {
         }
         ActorList::remove(*actor);
         by_rank_[actor->rank] = nullptr;
+        forget_leader(*actor);
         return true;
     });
     if (removed > 0) {

@@ -61,9 +61,14 @@ bool Conductor::look_at_passed(const Actor* self) {
 // Looks at every actor: under this schedule one that polls is in its own code again.
 bool Conductor::someone_holds_freely(const Actor* self) {
     bool holds = false;
+    std::size_t awake = 0;
     for (const auto& actor : actors_) {
-        holds = (actor.get() != self && judge_actor(*actor) == Hold::kHolds) || holds;
+        const bool is_other = actor.get() != self;
+        const bool runs = is_other && judge_actor(*actor) == Hold::kHolds;
+        holds = holds || runs;
+        awake += !is_other || runs || actor->state == ActorState::kPolling ? 1 : 0;
     }
+    change(crowded_, awake > processors_.count());
     return holds;
 }
 
@@ -116,6 +121,10 @@ bool Conductor::joins_living(Actor& actor) {
 Hold Conductor::look_at(Actor& actor) {
     // A thread that is about to end polls no memory that the world writes.
     const bool is_free = options_.schedule == Schedule::kFree;
+    const std::uint32_t polls = actor.polls_in_vain.load(std::memory_order_relaxed);
+    if (std::exchange(actor.polls_before_look, polls) != polls) {
+        note_visit(actor);
+    }
     const ThreadState found =
         actor.watch.look(actor.leaves() ? 0ns : options_.spin_limit, is_free ? kLookInterval : 0ns);
     note_signal(actor);

@@ -26,8 +26,11 @@ constexpr auto kLastLook = 5ms;
 constexpr auto kTurnPause = 50us;
 // Free: polls that take nobody's lock where the last look found nothing to lead.
 constexpr std::uint32_t kPollsWithoutLook = 16;
-// Free: empty polls after which a thread gives its processor up once.
-constexpr std::uint32_t kPollsBeforeYield = 64;
+// Free: empty polls after which a thread gives its processor up once; where threads outnumber
+// processors, the one that leads and the others.
+constexpr std::uint32_t kPollsBeforeYield = 1024;
+constexpr std::uint32_t kLeadersPollsBeforeYield = 256;
+constexpr std::uint32_t kFollowersPollsBeforeYield = 4;
 
 }  // namespace
 
@@ -38,36 +41,59 @@ void Conductor::rendezvous(Lock& lock, Actor& self, ActorState state, ActorList&
     self.waits_since = steps_;
     self.went_early.store(false, std::memory_order_relaxed);
     list.take(self);
-    while (!self.wake.is_released(ticket) && lead(&self, Look::kAtRecords)) {
+    if (leader_to_ask(self) == nullptr) {
+        lead_on(self, ticket);
     }
     if (!self.wake.is_released(ticket) && !spin(lock, self, ticket)) {
         sleep_until_released(lock, self, ticket);
     }
 }
 
+void Conductor::lead_on(Actor& self, std::uint32_t ticket) {
+    while (!self.wake.is_released(ticket) && lead(&self, Look::kAtRecords)) {
+        change(leader_, &self);
+    }
+}
+
+// The state of the world is in the cache of the processor that led last: so that thread leads on,
+// if it watches its word, and the caller may do so, too.
+Actor* Conductor::leader_to_ask(const Actor& self) const {
+    Actor* const leader = leader_.load(std::memory_order_relaxed);
+    const bool can_lead = leader != nullptr && leader != &self && leader->spins;
+    return can_lead && holding_.empty() && self.waits_to_sleep == 0 && has_processor_to_spin()
+               ? leader
+               : nullptr;
+}
+
 // Watches its word for a moment, with the world let go. True: it is released, and the world is let
 // go still.
 bool Conductor::spin(Lock& lock, Actor& self, std::uint32_t ticket) {
-    if (outnumber_processors() || holding_.size() + spinning_ >= processors_.count()) {
-        return false;  // somebody needs this processor
+    if (!has_processor_to_spin()) {
+        return false;
     }
     if (self.waits_to_sleep > 0) {
         --self.waits_to_sleep;
         return false;
     }
+    if (Actor* const leader = leader_to_ask(self)) {
+        leader->wake.ask();
+    }
     self.spins = true;
     ++spinning_;
     lock.unlock();
-    const bool released = self.wake.spin(ticket, kSpin);
-    if (released) {
-        self.vain_spins = 0;
-    } else {
-        self.vain_spins = std::min(self.vain_spins + 1, kVainSpins);
-        self.waits_to_sleep = (1 << self.vain_spins) - 2;
+    while (!self.wake.spin(ticket, kSpin)) {
         lock.lock();
-        stop_spinning(self);
+        if (!self.wake.take_asked()) {
+            self.vain_spins = std::min(self.vain_spins + 1, kVainSpins);
+            self.waits_to_sleep = (1 << self.vain_spins) - 2;
+            stop_spinning(self);
+            return false;
+        }
+        lead_on(self, ticket);
+        lock.unlock();
     }
-    return released;
+    self.vain_spins = 0;
+    return true;
 }
 
 void Conductor::stop_spinning(Actor& actor) {
@@ -173,6 +199,7 @@ int Conductor::wait_readable(int descriptor) {
     self.awaited = descriptor;
     self.state = ActorState::kBlocked;
     blocked_.take(self);
+    forget_leader(self);
     const std::uint32_t ticket = self.wake.ticket();
     int error = 0;
     while (error == 0 && !self.wake.is_released(ticket)) {
@@ -210,29 +237,54 @@ int Conductor::wait_readable(int descriptor) {
     return error;
 }
 
+std::uint32_t Conductor::polls_before_yield(bool leads) const {
+    if (!crowded_.load(std::memory_order_relaxed)) {
+        return kPollsBeforeYield;
+    }
+    return leads ? kLeadersPollsBeforeYield : kFollowersPollsBeforeYield;
+}
+
+// Returns true if another thread led last, and has polled since the caller asked this last: that
+// one leads on, as in leader_to_ask().
+bool Conductor::leader_polls_still(Actor& self) {
+    const Actor* const leader = leader_.load(std::memory_order_relaxed);
+    if (leader == nullptr || leader == &self) {
+        return false;
+    }
+    const std::uint32_t polls = leader->polls_in_vain.load(std::memory_order_relaxed);
+    return std::exchange(self.leader_polls, polls) != polls;
+}
+
 // The caller counts as waiting from here to its next call that is not an empty poll, or until
 // something is delivered. All wait: time jumps; else it keeps pace with the wall.
 void Conductor::poll_freely(Actor& self, std::uint64_t seen) {
-    self.seen.store(seen, std::memory_order_relaxed);
-    self.state.store(ActorState::kPolling, std::memory_order_release);
-    ++self.polls_in_vain;
-    if (self.polls_in_vain % kPollsBeforeYield == 0) {
+    change(self.seen, seen);
+    if (self.state.load(std::memory_order_relaxed) != ActorState::kPolling) {
+        self.state.store(ActorState::kPolling, std::memory_order_release);
+    }
+    const std::uint32_t polls = self.polls_in_vain.load(std::memory_order_relaxed) + 1;
+    self.polls_in_vain.store(polls, std::memory_order_relaxed);
+    const Actor* const leader = leader_.load(std::memory_order_relaxed);
+    const bool leads = leader == nullptr || leader == &self;
+    if (polls % polls_before_yield(leads) == 0) {
         sched_yield();  // the thread that it waits for may be queued on this processor
     }
-    if (nothing_left_.load(std::memory_order_relaxed) && nothing_queued() &&
-        self.polls_in_vain % kPollsWithoutLook != 0) {
+    const bool has_nothing_to_lead =
+        nothing_left_.load(std::memory_order_relaxed) && nothing_queued();
+    if ((has_nothing_to_lead || !leads) && polls % kPollsWithoutLook != 0) {
         return;
     }
     const Lock lock(mutex_, std::try_to_lock);
-    if (!lock.owns_lock()) {
+    if (!lock.owns_lock() || leader_polls_still(self)) {
         return;  // another leads
     }
+    change(leader_, &self);
     if (alone(self) && all_have_come()) {
         step_for(self);
     } else {
         lead(nullptr, Look::kAtThreads);
     }
-    nothing_left_.store(simulation_.loop().empty(), std::memory_order_relaxed);
+    change(nothing_left_, simulation_.loop().empty());
 }
 
 }  // namespace simverbs

@@ -14,7 +14,7 @@ namespace simverbs {
 namespace {
 
 constexpr int kLooksBetweenClocks = 16;
-constexpr std::int64_t kAloneNs = 3'000;
+constexpr std::int64_t kAloneNs = 20'000;
 
 // Sleeps while the word has that value; wakes up for no reason at times.
 void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t value,
@@ -38,8 +38,12 @@ bool WakeWord::spin(std::uint32_t ticket, std::chrono::nanoseconds limit) const 
     const std::int64_t begin = wall_ns();
     for (std::int64_t spent = 0; spent < limit.count(); spent = wall_ns() - begin) {
         for (int i = 0; i < kLooksBetweenClocks; ++i) {
-            if (is_released(ticket)) {
+            const std::uint32_t word = word_.load(std::memory_order_acquire);
+            if (word / kStep != ticket) {
                 return true;
+            }
+            if ((word & kAsked) != 0) {
+                return false;
             }
             relax();
         }

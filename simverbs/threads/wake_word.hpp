@@ -21,14 +21,26 @@ class WakeWord {
     // gone on, and even when the word is there no more.
     [[nodiscard]] bool release();
     void wake() const;
-    // By the owner. True once it is released; false after `limit` of wall time.
+    // Any thread. The owner, which spins, is to lead.
+    void ask() { word_.fetch_or(kAsked, std::memory_order_acq_rel); }
+    // By the owner. Returns true if it has been asked since it called this last.
+    [[nodiscard]] bool take_asked() {
+        return is_asked() && (word_.fetch_and(~kAsked, std::memory_order_acq_rel) & kAsked) != 0;
+    }
+    // By the owner. True once it is released; false once it is asked, and after `limit` of wall
+    // time.
     [[nodiscard]] bool spin(std::uint32_t ticket, std::chrono::nanoseconds limit) const;
     void sleep(std::uint32_t ticket);
     bool sleep_for(std::uint32_t ticket, std::chrono::nanoseconds limit);
 
   private:
+    [[nodiscard]] bool is_asked() const {
+        return (word_.load(std::memory_order_acquire) & kAsked) != 0;
+    }
+
     static constexpr std::uint32_t kSleeps = 1;  // the owner sleeps, or is about to
-    static constexpr std::uint32_t kStep = 2;
+    static constexpr std::uint32_t kAsked = 2;
+    static constexpr std::uint32_t kStep = 4;
 
     // Alone in its cache line: other owners' words change while this one is watched.
     alignas(64) std::atomic<std::uint32_t> word_{0};

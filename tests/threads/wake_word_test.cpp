@@ -44,6 +44,28 @@ TEST(WakeWord, ALimitEndsTheWait) {
     EXPECT_TRUE(word.release()) << "after its limit the owner may sleep again";
 }
 
+TEST(WakeWord, ASpinEndsWhenItsOwnerIsAskedToLead) {
+    WakeWord word;
+    const std::uint32_t ticket = word.ticket();
+    EXPECT_FALSE(word.take_asked());
+    word.ask();
+    EXPECT_FALSE(word.is_released(ticket));
+    EXPECT_FALSE(word.spin(ticket, 1h));
+    EXPECT_TRUE(word.take_asked());
+    EXPECT_FALSE(word.take_asked()) << "once for each time";
+    EXPECT_EQ(word.ticket(), ticket);
+}
+
+TEST(WakeWord, AReleaseTakesBackWhatWasAsked) {
+    WakeWord word;
+    const std::uint32_t ticket = word.ticket();
+    word.ask();
+    EXPECT_FALSE(word.release()) << "nobody sleeps";
+    EXPECT_TRUE(word.spin(ticket, 1h));
+    EXPECT_FALSE(word.take_asked());
+    EXPECT_FALSE(word.sleep_for(word.ticket(), 1us));
+}
+
 TEST(WakeWord, WakesAnOwnerThatSleepsAndOneThatSpins) {
     constexpr int kRounds = 20'000;
     WakeWord ping;
