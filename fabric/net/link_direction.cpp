@@ -136,7 +136,7 @@ void LinkDirection::commit(FramePtr frame, SimTime start) {
         return;
     }
     if (buffer_blocks_ != 0 && frame->vl != kManagementVl) {
-        take_credits(frame->vl, frame->wire_bytes, start, arrival);
+        take_credits(credits(frame->vl), blocks_of(frame->wire_bytes), start, arrival);
     }
     put_on_wire(std::move(frame), arrival);
 }
@@ -212,12 +212,11 @@ FramePtr LinkDirection::take_from_wire() {
 
 // A host takes a frame out of the port's buffer as it comes, which is known when it is sent; in a
 // switch it stays until it has left by another port.
-void LinkDirection::take_credits(std::uint8_t lane, std::uint32_t bytes, SimTime start,
+void LinkDirection::take_credits(VlCredits& lane, std::uint32_t blocks, SimTime start,
                                  SimTime arrival) {
-    VlCredits& taken = credits(lane);
-    taken.take(blocks_of(bytes), start);
+    lane.take(blocks, start);
     if (!to_switch_) {
-        taken.add_return(blocks_of(bytes), arrival + latency_, services_.loop.now());
+        lane.add_return(blocks, arrival + latency_, services_.loop.now());
     }
 }
 

@@ -152,7 +152,7 @@ class LinkDirection final : public EventHandler {
     [[nodiscard]] bool may_go(const Frame& frame, SimTime ready) const;
     [[nodiscard]] bool has_credits(const Frame& frame, SimTime at) const;
     [[nodiscard]] VlCredits& credits(std::uint8_t lane);
-    void take_credits(std::uint8_t lane, std::uint32_t bytes, SimTime start, SimTime arrival);
+    void take_credits(VlCredits& lane, std::uint32_t blocks, SimTime start, SimTime arrival);
     void undo_credits(const Frame& frame);
     void rewind_credits();
     void commit(FramePtr frame, SimTime start);

@@ -45,16 +45,21 @@ void LinkDirection::transmit_train(FramePtr train, SimTime ready) {
 // from `free` on, and moves `free` to the end of the last. Returns how many there are credits for.
 std::uint16_t LinkDirection::take_train_credits(const Frame& train, std::uint16_t most,
                                                 SimTime& free) {
+    VlCredits* const lane = buffer_blocks_ == 0 ? nullptr : &credits(train.vl);
+    const SimDuration each = rate_.transmission_time(train.wire_bytes);
+    const SimDuration last = rate_.transmission_time(train.last_wire_bytes);
+    const std::uint32_t blocks_each = blocks_of(train.wire_bytes);
+    const std::uint32_t blocks_last = blocks_of(train.last_wire_bytes);
     std::uint16_t packets = 0;
     for (; packets < most; ++packets) {
         const bool is_last = packets + 1 == train.packets;
-        const std::uint32_t bytes = is_last ? train.last_wire_bytes : train.wire_bytes;
-        const SimTime end = free + rate_.transmission_time(bytes);
-        if (buffer_blocks_ != 0) {
-            if (!credits(train.vl).suffice(blocks_of(bytes), free)) {
+        const SimTime end = free + (is_last ? last : each);
+        if (lane != nullptr) {
+            const std::uint32_t blocks = is_last ? blocks_last : blocks_each;
+            if (!lane->suffice(blocks, free)) {
                 break;
             }
-            take_credits(train.vl, bytes, free, end + latency_);
+            take_credits(*lane, blocks, free, end + latency_);
         }
         free = end;
     }
@@ -91,7 +96,7 @@ void LinkDirection::send_waiting_train(std::uint8_t lane, SimTime start) {
     SimTime end = start + rate_.transmission_time(train.wire_bytes);
     if (from_.attributes().operational_vls > 1) {
         if (buffer_blocks_ != 0) {
-            take_credits(lane, train.wire_bytes, start, end + latency_);
+            take_credits(credits(lane), blocks_of(train.wire_bytes), start, end + latency_);
         }
         commit_train(queues_->pop_front(lane, end), start, end);
         return;
