@@ -51,6 +51,11 @@ Actor& Conductor::find_current() {
 // By the creator of the thread, before it begins.
 void Conductor::thread_announced(const std::shared_ptr<ThreadEntry>& entry) {
     const std::lock_guard lock(mutex_);
+    for (const auto& actor : actors_) {
+        if (actor->thread->number == entry->creator) {
+            actor->watch.may_have_acted();  // whoever creates threads does not spin on a lock
+        }
+    }
     add_actor(entry);
 }
 

@@ -88,6 +88,7 @@ std::shared_ptr<ThreadEntry> ThreadRoster::announce() {
     const Inside inside(*creator);
     auto entry = std::make_shared<ThreadEntry>();
     entry->begins = true;
+    entry->creator = creator->number;
     entry->is_announced = creator->is_announced;
     entry->path = creator->path;
     entry->path.push_back(++creator->children);

@@ -26,7 +26,8 @@ struct ThreadPoint {
 };
 
 struct ThreadEntry {
-    std::uint64_t number = 0;  // never another's in this process
+    std::uint64_t number = 0;   // never another's in this process
+    std::uint64_t creator = 0;  // its number; 0: the creation was not seen
     // Which child of which child of the main thread it is; empty: the main thread.
     std::vector<std::uint32_t> path;
     bool is_announced = false;        // the path says something
