@@ -81,7 +81,7 @@ Whereabouts Conductor::whereabouts_of(Actor& actor) {
     const ActorState state = actor.state;
     const bool has_news =
         options_.schedule == Schedule::kFree && state == ActorState::kPolling &&
-        actor.seen.load(std::memory_order_relaxed) != deliveries_.load(std::memory_order_relaxed);
+        actor.seen.load(std::memory_order_acquire) != deliveries_.load(std::memory_order_relaxed);
     if (state == ActorState::kCommand) {
         return Whereabouts::kCommanding;
     }

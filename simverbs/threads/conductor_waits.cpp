@@ -258,7 +258,9 @@ bool Conductor::leader_polls_still(Actor& self) {
 // The caller counts as waiting from here to its next call that is not an empty poll, or until
 // something is delivered. All wait: time jumps; else it keeps pace with the wall.
 void Conductor::poll_freely(Actor& self, std::uint64_t seen) {
-    change(self.seen, seen);
+    if (self.seen.load(std::memory_order_relaxed) != seen) {
+        self.seen.store(seen, std::memory_order_release);  // what it did before is there
+    }
     if (self.state.load(std::memory_order_relaxed) != ActorState::kPolling) {
         self.state.store(ActorState::kPolling, std::memory_order_release);
     }
