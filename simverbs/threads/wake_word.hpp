@@ -21,7 +21,7 @@ class WakeWord {
     // gone on, and even when the word is there no more.
     [[nodiscard]] bool release();
     void wake() const;
-    // Any thread. The owner, which spins, is to lead.
+    // By any thread. Asks the owner, which spins, to lead.
     void ask() { word_.fetch_or(kAsked, std::memory_order_acq_rel); }
     // By the owner. Returns true if it has been asked since it called this last.
     [[nodiscard]] bool take_asked() {
