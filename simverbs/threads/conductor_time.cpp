@@ -97,7 +97,11 @@ Whereabouts Conductor::whereabouts_of(Actor& actor) {
     if (!watch_of(actor)) {
         return actor.leaves() ? Whereabouts::kNeverStarted : Whereabouts::kStarting;
     }
-    return joins_living(actor) ? Whereabouts::kJoining : Whereabouts::kOwnCode;
+    if (!joins_living(actor)) {
+        return Whereabouts::kOwnCode;
+    }
+    actor.watch.may_have_acted();  // whoever joins threads does not spin on a lock
+    return Whereabouts::kJoining;
 }
 
 // Returns true if the actor is in pthread_join(3), and the other thread calls verbs still: what it

@@ -24,6 +24,10 @@ constexpr int kVainSpins = 6;
 constexpr auto kFirstLook = 50us;
 constexpr auto kLastLook = 5ms;
 constexpr auto kTurnPause = 50us;
+// Processor time that a thread uses before another one acts out of its turn, which marks the run,
+// and in a run that is marked already.
+constexpr auto kOutOfTurn = 10ms;
+constexpr auto kOutOfTurnAgain = 1ms;
 // Free: polls that take nobody's lock where the last look found nothing to lead.
 constexpr std::uint32_t kPollsWithoutLook = 16;
 // Free: empty polls after which a thread gives its processor up once; where threads outnumber
@@ -178,12 +182,19 @@ void Conductor::let_pollers_look() {
     if (longest == holding_.end() || !early_polls_.are_due(busy(*longest))) {
         return;
     }
-    for (const ActorList* list : {&polling_, &watching_, &turning_}) {
-        for (std::size_t i = list->size(); i-- > 0;) {
-            Actor& actor = (*list)[i];
+    const auto end_all = [this](const ActorList& list) {
+        for (std::size_t i = list.size(); i-- > 0;) {
+            Actor& actor = list[i];
             actor.went_early.store(true, std::memory_order_relaxed);
             release(actor);
         }
+    };
+    const bool turns_end =
+        busy(*longest) >= (marks_.has(Mark::kWentOnEarly) ? kOutOfTurnAgain : kOutOfTurn);
+    end_all(polling_);
+    end_all(watching_);
+    if (turns_end) {
+        end_all(turning_);
     }
 }
 

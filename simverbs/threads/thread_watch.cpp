@@ -112,8 +112,11 @@ std::string ThreadWatch::name() const {
 }
 
 std::chrono::nanoseconds ThreadWatch::busy_for() const {
-    const std::int64_t cpu_ns = watched_ ? cpu_last_ns_ - awake_cpu_ns_ : 0;
-    const std::uint64_t turns = watched_ ? runs_ - awake_run_ : 0;
+    if (!watched_ || acted_) {
+        return std::chrono::nanoseconds::zero();
+    }
+    const std::int64_t cpu_ns = cpu_last_ns_ - awake_cpu_ns_;
+    const std::uint64_t turns = runs_ - awake_run_;
     const bool are_short =
         turns >= kTurnsAgain && cpu_ns <= static_cast<std::int64_t>(turns) * kTurnNs;
     return std::chrono::nanoseconds(are_short ? looked_at_ns_ - awake_since_ns_ : cpu_ns);
@@ -244,13 +247,15 @@ std::int64_t ThreadWatch::pause_after_look(std::int64_t interval_ns) const {
 
 ThreadState ThreadWatch::judge(const Sight& seen, std::int64_t now,
                                std::chrono::nanoseconds spin_limit) {
+    if (std::exchange(acted_, false) || !watched_) {
+        begin_awake(seen.runs, seen.cpu_ns, now);
+    }
     if (!watched_) {
         watched_ = true;
         asleep_ = settled_ = false;
         cpu_ns_ = seen.cpu_ns;
         first_turn_ = seen.runs;
         first_look_ns_ = now;
-        begin_awake(seen.runs, seen.cpu_ns, now);
     }
     cpu_last_ns_ = seen.cpu_ns;
     const bool moved = seen.runs != runs_;

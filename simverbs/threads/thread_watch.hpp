@@ -52,8 +52,9 @@ class ThreadWatch {
     }
     // It has been in the library since the last look, so it is awake.
     void was_in_library();
-    // It may have done something else than to spin since the last look, so it begins anew.
-    void may_have_acted() { begin_awake(runs_, cpu_last_ns_, looked_at_ns_); }
+    // It may have done something else than to spin since the last look: what it uses from the next
+    // one on counts.
+    void may_have_acted() { acted_ = true; }
     // Returns true if, as of the last look, it has been given a processor since the call before.
     [[nodiscard]] bool has_run_since_asked() { return std::exchange(asked_at_, runs_) != runs_; }
     // Returns true if a look since forget() found so.
@@ -66,8 +67,9 @@ class ThreadWatch {
     [[nodiscard]] std::chrono::nanoseconds spent() const {
         return std::chrono::nanoseconds(watched_ ? cpu_last_ns_ - cpu_ns_ : 0);
     }
-    // CPU time since the last look that found it asleep; the time on the wall clock, if its turns
-    // on a processor are short, as those of a thread that yields are.
+    // CPU time since the last look that found it asleep, or the first one after it acted; the time
+    // on the wall clock, if its turns on a processor are short, as those of a thread that yields
+    // are.
     [[nodiscard]] std::chrono::nanoseconds busy_for() const;
     // Time has moved since the last look.
     void time_passed();
@@ -105,6 +107,7 @@ class ThreadWatch {
     WakeUps wake_ups_;                    // at the last look, of one asleep
     bool was_passed_ = false;             // by time, while it slept for a signal
     bool was_woken_ = false;              // since then
+    bool acted_ = false;                  // since the last look, perhaps
     bool spins_ = false;                  // has done so before
     bool spins_now_ = false;              // since it was last found asleep
     bool counts_turns_ = false;           // the next two are known
@@ -116,7 +119,7 @@ class ThreadWatch {
     std::int64_t cpu_last_ns_ = 0;        // and at the last one
     std::int64_t first_look_ns_ = 0;      // wall clock
     std::uint64_t awake_run_ = 0;         // these three at the last look that found it asleep,
-    std::int64_t awake_cpu_ns_ = 0;       // or at the first one, or the one before it acted
+    std::int64_t awake_cpu_ns_ = 0;       // or at the first one, or the one after it acted
     std::int64_t awake_since_ns_ = 0;
     std::int64_t asleep_since_ns_ = 0;
     std::int64_t wakes_until_ns_ = 0;

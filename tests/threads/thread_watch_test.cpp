@@ -241,6 +241,30 @@ TEST(ThreadWatch, IsBusySinceItWasFoundAsleep) {
     }
 }
 
+// Between two looks that are far apart, a thread that creates others creates many.
+TEST(ThreadWatch, CountsNothingOfWhatAThreadUsedBeforeItActed) {
+    std::atomic<bool> stop{false};
+    {
+        const Watched thread([&stop] {
+            while (!stop) {
+            }
+        });
+        ThreadWatch watch(getpid(), thread.id());
+        watch.look(0ns);
+        for (ThreadWatch other(getpid(), thread.id()); other.spent() < 5ms;) {
+            other.look(0ns);
+        }
+        watch.may_have_acted();
+        EXPECT_EQ(watch.busy_for(), 0ns) << "as it acted";
+        watch.look(0ns);
+        EXPECT_EQ(watch.busy_for(), 0ns) << "at the first look after that";
+        while (watch.busy_for() < 5ms) {
+            watch.look(0ns);
+        }
+        stop = true;
+    }
+}
+
 // Looks for half of a second at a thread that runs `body` on a busy processor: unless it has used
 // the limit of processor time, it must not count as one that spins.
 template <class Body>
