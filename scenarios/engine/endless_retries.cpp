@@ -22,7 +22,7 @@ bool is_refusal(const Record& sent) {
 
 // A request that is repeated or refused is no news, nor is a frame on its way.
 void EndlessRetries::see(const Record& record) {
-    if (record.name == "frame_sent" || record.name == "frame_received" ||
+    if (is_of_frame_on_its_way(record.name) ||
         (record.name == "packet_discarded" && simverbs::is_consequence(record.text("fate")))) {
         return;
     }

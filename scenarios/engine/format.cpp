@@ -159,6 +159,7 @@ constexpr auto kMadeKeys = std::to_array<Key>({
     {"port", &kPort, "of the device; 1"},
     {"sends", &kSlots, "slots of the send queue; 256"},
     {"receives", &kSlots, "slots of the receive queue that is its own; 256"},
+    {"completions", &kEntries, "entries of the completion queue that is its own; 1024"},
     {"inline", &kInline, "bytes that may be sent inline; 256"},
     {"signal_all", &kFlag, "every send completes"},
     {"cq", &kCq, "completion queue of both queues; one of its own"},

@@ -31,6 +31,11 @@ struct Record {
     [[nodiscard]] std::string_view text(std::string_view field) const;
 };
 
+// Most records of a run are of these; only explanations read them.
+inline bool is_of_frame_on_its_way(std::string_view name) {
+    return name == "frame_sent" || name == "frame_received";
+}
+
 // A completion that a program, or the end of the run, has taken.
 struct Completed {
     std::int64_t time_ps;  // when it became visible

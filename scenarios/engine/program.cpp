@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <limits>
 
 #include <fmt/core.h>
 #include <poll.h>
@@ -14,9 +13,9 @@
 
 namespace scenarios {
 
-namespace {
+namespace yaml = fabric::yaml;
 
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+namespace {
 
 // Operations that need a verb on the peer's device.
 bool asks_peer(std::string_view operation, Checked body) {
@@ -34,142 +33,7 @@ std::string_view opcode_name(int opcode) {
 
 }  // namespace
 
-Programs::Programs(const Scenario& scenario, World& world, Faults& faults, Judge& judge)
-    : world_(world), faults_(faults), judge_(judge) {
-    const auto add = [this](const std::string& name, std::string_view host, Checked operations) {
-        if (operations.value() != nullptr) {
-            auto task = std::make_unique<Task>();
-            task->name = name;
-            task->host = world_.host(host);
-            task->frames.push_back({operations.items()});
-            tasks_.push_back(std::move(task));
-        }
-    };
-    for (const auto& [name, body] : scenario.at("hosts").entries()) {
-        add(name.text, name.text, Checked(body).at("do"));
-    }
-    for (const auto& [name, body] : scenario.at("programs").entries()) {
-        add(name.text, Checked(body).text("host"), Checked(body).at("do"));
-    }
-}
-
-Programs::~Programs() = default;
-
-void Programs::run(const Limits& limits, std::atomic<std::int64_t>* reached) {
-    const std::int64_t stop = limits.stop;
-    const auto is_interrupted = [&limits] {
-        return limits.interrupted_by != nullptr && *limits.interrupted_by != 0;
-    };
-    while (world_.error().empty() && !is_interrupted()) {
-        if (reached != nullptr) {
-            reached->store(world_.now(), std::memory_order_relaxed);
-        }
-        bool any = false;
-        for (std::size_t i = 0; i < tasks_.size(); ++i) {  // it grows: parallel
-            while (advance(*tasks_[i])) {
-                any = true;
-            }
-        }
-        if (any) {
-            continue;
-        }
-        if (limits.ends_in_endless_retries && finds_endless_retries(stop)) {
-            return;
-        }
-        const std::int64_t next = next_deadline(stop);
-        if (world_.step(std::min(next, stop))) {
-            continue;
-        }
-        if (next >= stop) {
-            return;  // nothing is left to happen, or not before the end
-        }
-        world_.move_to(next);
-    }
-}
-
-bool Programs::finds_endless_retries(std::int64_t stop) {
-    EndlessRetries& retries = world_.retries();
-    if (!retries.are_many() || !retries.are_many_again(faults_.matched()) ||
-        next_deadline(stop) < stop || faults_.may_act_later() ||
-        std::ranges::any_of(tasks_,
-                            [](const auto& task) { return task->host->programs_stopped; })) {
-        return false;
-    }
-    endless_ = scenarios::endless_retries(world_);
-    return !endless_.empty();
-}
-
-std::vector<std::string> Programs::waiting() const {
-    std::vector<std::string> lines;
-    for (const auto& task : tasks_) {
-        if (!task->frames.empty()) {
-            const Frame& frame = task->frames.back();
-            const fabric::yaml::Value& at = frame.operations[frame.next];
-            lines.push_back(fmt::format("{} waits at line {}: {}, since {}", task->name,
-                                        at.position.line,
-                                        at.entries.empty() ? "?" : at.entries[0].key.text,
-                                        time_text(task->since.value_or(world_.now()))));
-        }
-    }
-    return lines;
-}
-
-// The earliest instant at which a task gives up, or wakes.
-std::int64_t Programs::next_deadline(std::int64_t stop) const {
-    std::int64_t next = stop;
-    for (const auto& task : tasks_) {
-        if (!task->frames.empty() && task->begun && !task->host->programs_stopped) {
-            next = std::min(next, task->deadline);
-        }
-    }
-    return next;
-}
-
-bool Programs::advance(Task& task) {
-    if (task.host->programs_ended) {
-        task.frames.clear();
-    }
-    if (task.host->programs_stopped) {
-        return false;
-    }
-    while (!task.frames.empty()) {
-        Frame& frame = task.frames.back();
-        if (frame.next < frame.operations.size()) {
-            break;
-        }
-        frame.next = 0;
-        if (++frame.round < frame.rounds) {
-            continue;
-        }
-        task.frames.pop_back();
-        if (!task.frames.empty()) {
-            ++task.frames.back().next;  // the loop, in the list it stands in
-        } else if (task.parent != nullptr) {
-            --task.parent->children;
-            return true;
-        }
-    }
-    if (task.frames.empty()) {
-        return false;
-    }
-    const std::size_t depth = task.frames.size();
-    const Frame& frame = task.frames.back();
-    const fabric::yaml::Entry& operation = frame.operations[frame.next].entries.front();
-    if (execute(task, operation) == Outcome::kWaits) {
-        if (!task.since) {
-            task.since = world_.now();
-        }
-        return false;
-    }
-    task.since.reset();
-    task.begun = false;
-    if (task.frames.size() == depth) {
-        ++task.frames.back().next;
-    }
-    return true;
-}
-
-Programs::Outcome Programs::execute(Task& task, const fabric::yaml::Entry& operation) {
+Programs::Outcome Programs::execute(Task& task, const yaml::Entry& operation) {
     const std::string& name = operation.key.text;
     const Checked body(operation.value);
     if (const std::string destroyed = destroyed_object(task, name, body); !destroyed.empty()) {
@@ -280,7 +144,7 @@ void Programs::do_at_once(Task& task, const std::string& name, Checked body) {
     }
 }
 
-Programs::Outcome Programs::enter(Task& task, std::span<const fabric::yaml::Value> operations,
+Programs::Outcome Programs::enter(Task& task, std::span<const yaml::Value> operations,
                                   std::uint64_t rounds) {
     if (rounds > 0 && !operations.empty()) {
         task.frames.push_back({operations, 0, 0, rounds});
@@ -292,34 +156,17 @@ Programs::Outcome Programs::fork(Task& task, Checked lists) {
     if (!task.begun) {
         task.begun = true;
         task.deadline = kNever;
-        for (const fabric::yaml::Value& list : lists.items()) {
-            auto child = std::make_unique<Task>();
-            child->name = task.name;
-            child->host = task.host;
-            child->parent = &task;
-            child->frames.push_back({list.items});
+        for (const yaml::Value& list : lists.items()) {
+            add(task.name, task.host, list.items).parent = &task;
             ++task.children;
-            tasks_.push_back(std::move(child));
         }
     }
     return task.children == 0 ? Outcome::kDone : Outcome::kWaits;
 }
 
-void Programs::begin_wait(Task& task, std::int64_t within) {
-    if (!task.begun) {
-        task.begun = true;
-        task.got = 0;
-        task.deadline = within < 0 ? kNever : world_.now() + within;
-    }
-}
-
-bool Programs::is_over(const Task& task) const {
-    return world_.now() >= task.deadline;
-}
-
 Programs::Outcome Programs::sleep(Task& task, std::int64_t duration) {
     begin_wait(task, duration);
-    return is_over(task) ? Outcome::kDone : Outcome::kWaits;
+    return is_over(task) ? Outcome::kDone : Outcome::kSleeps;
 }
 
 Programs::Outcome Programs::poll(Task& task, Checked body) {
@@ -363,7 +210,8 @@ Programs::Outcome Programs::poll(Task& task, Checked body) {
         }
         return Outcome::kDone;
     }
-    return Outcome::kWaits;
+    queue->waiters.push_back(task.place);
+    return Outcome::kWaitsForCompletion;
 }
 
 Programs::Outcome Programs::wait_event(Task& task, Checked body) {

@@ -1,17 +1,20 @@
-// Programs: their operations carried out, one after another, until one has to wait. Who waits is
-// asked again after each step of time. One thread, one order: programs run in the order of their
-// names' writing, so that a run repeats itself without any help.
+// Programs: their operations carried out, one after another, until one has to wait. Who waits for a
+// completion or a time goes on when it comes, who waits for something else is asked again after
+// each step. One thread, one order: programs run in the order of their names' writing, so that a
+// run repeats itself without any help.
 #pragma once
 
 #include <atomic>
 #include <csignal>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "scenarios/engine/faults.hpp"
@@ -38,6 +41,8 @@ class Programs {
     [[nodiscard]] const std::vector<std::string>& endless_retries() const { return endless_; }
 
   private:
+    static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
     struct Frame {
         std::span<const fabric::yaml::Value> operations;
         std::size_t next = 0;
@@ -45,6 +50,7 @@ class Programs {
         std::uint64_t rounds = 1;
     };
     struct Task {
+        std::size_t place;  // in the order
         std::string name;
         Host* host;
         std::vector<Frame> frames;
@@ -56,9 +62,14 @@ class Programs {
         std::int64_t deadline = 0;
         std::uint64_t got = 0;
     };
-    enum class Outcome : std::uint8_t { kDone, kWaits };
+    // It waits for anything, for a completion, or for its deadline alone.
+    enum class Outcome : std::uint8_t { kDone, kWaits, kWaitsForCompletion, kSleeps };
 
+    Task& add(std::string name, Host* host, std::span<const fabric::yaml::Value> operations);
+    bool advance_all();        // one after another; false: none could go on
     bool advance(Task& task);  // false: it waits, or has ended
+    void wait(Task& task, Outcome outcome);
+    void wake();
     // Returns true if nothing happens any more but retries without end; keeps what they are.
     bool finds_endless_retries(std::int64_t stop);
     Outcome execute(Task& task, const fabric::yaml::Entry& operation);
@@ -107,6 +118,11 @@ class Programs {
     Faults& faults_;
     Judge& judge_;
     std::vector<std::unique_ptr<Task>> tasks_;
+    // By their places. Those that may go on, and those that wait for anything.
+    std::set<std::size_t> ready_;
+    std::set<std::size_t> watching_;
+    std::set<std::pair<std::int64_t, std::size_t>> deadlines_;  // of those that wait
+    std::uint64_t program_changes_ = 0;                         // of the world, seen
     std::set<std::string, std::less<>> signals_;
     std::vector<std::string> endless_;
 };

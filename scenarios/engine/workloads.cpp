@@ -76,13 +76,16 @@ class Writer {
         }
     }
 
+    // Each direction of a pair has one message under way. Queues of the default size would take
+    // 200 KB of each of so many queue pairs.
     void all_to_all(const std::vector<std::string>& all) {
+        constexpr std::string_view kSizes = ", sends: 2, receives: 2, completions: 4";
         const std::vector<std::string> hosts = chosen("hosts", all);
         for (std::size_t i = 0; i < hosts.size(); ++i) {
             memory(hosts[i], hosts.size() * 2 * size_, i + 1);
             for (std::size_t j = i + 1; j < hosts.size(); ++j) {
                 const std::string connection = fmt::format("{}.{}.{}", name_, hosts[i], hosts[j]);
-                connect(connection, hosts[i], hosts[j]);
+                connect(connection, hosts[i], hosts[j], kSizes);
                 exchange(connection, hosts[i], i, hosts.size());
                 exchange(connection, hosts[j], j, hosts.size());
             }
@@ -147,8 +150,9 @@ class Writer {
         return names.empty() ? all : names;
     }
 
-    void connect(const std::string& connection, const std::string& one, const std::string& other) {
-        std::string options;
+    void connect(const std::string& connection, const std::string& one, const std::string& other,
+                 std::string_view sizes = {}) {
+        std::string options(sizes);
         for (const char* const key : {"type", "retries", "rnr_retries", "timeout", "mtu"}) {
             if (body_.has(key)) {
                 options += fmt::format(", {}: {}", key, word(body_.text(key)));

@@ -231,7 +231,8 @@ void World::make_objects(Host& host, const Scenario& scenario) {
         make_memory(host, name.text, Checked(memory));
     }
     for (const auto& [name, queue] : body.at("completion_queues").entries()) {
-        make_cq(host, name.text, Checked(queue));
+        make_cq(host, name.text, Checked(queue).number("size", kDefaultCompletions),
+                Checked(queue).flag("channel"));
     }
     for (const auto& [name, queue] : body.at("shared_receives").entries()) {
         SharedReceives& shared = host.srqs[name.text];
@@ -280,14 +281,13 @@ void World::make_memory(Host& host, const std::string& name, Checked body) {
     }
 }
 
-CompletionQueue& World::make_cq(Host& host, const std::string& name, Checked body) {
-    constexpr std::uint64_t kDefaultEntries = 1024;
+CompletionQueue& World::make_cq(Host& host, const std::string& name, std::uint64_t entries,
+                                bool has_channel) {
     CompletionQueue& queue = host.cqs[name];
     queue.name = name;
     queue.host = &host;
-    queue.channel = body.flag("channel") ? ibv_create_comp_channel(host.context) : nullptr;
-    queue.cq = ibv_create_cq(host.context, static_cast<int>(body.number("size", kDefaultEntries)),
-                             &queue, queue.channel, 0);
+    queue.channel = has_channel ? ibv_create_comp_channel(host.context) : nullptr;
+    queue.cq = ibv_create_cq(host.context, static_cast<int>(entries), &queue, queue.channel, 0);
     if (queue.cq == nullptr) {
         fail(fmt::format("completion queue {} of {}: {}", name, host.name, std::strerror(errno)));
         return queue;
@@ -378,26 +378,38 @@ int World::register_again(Memory& memory, unsigned access) {
 
 void World::on_record(const simverbs_record* record, void* self) {
     World& world = *static_cast<World*>(self);
+    ++world.seen_;
+    const bool is_kept = world.records_.size() < kMostRecords;
+    if (!is_kept && is_of_frame_on_its_way(record->name)) {
+        return;
+    }
     Record seen = record_of(*record);
     if (seen.name == "completion") {
-        const auto found =
-            world.cqs_.find({seen.node, static_cast<std::uint32_t>(seen.number("cq"))});
-        if (found != world.cqs_.end()) {
-            found->second->visible.push_back(seen.time_ps);
-        }
-    }
-    if (seen.name == "programs") {
+        world.note_completion(seen);
+    } else if (seen.name == "programs") {
         world.note_programs(seen);
     }
     world.announced_ += seen.name == "async_event" || seen.name == "port_event" ? 1 : 0;
     world.retries_.see(seen);
-    ++world.seen_;
-    if (world.records_.size() < kMostRecords) {
+    if (is_kept) {
         world.records_.push_back(std::move(seen));
     }
 }
 
+void World::note_completion(const Record& record) {
+    const auto found = cqs_.find({record.node, static_cast<std::uint32_t>(record.number("cq"))});
+    if (found == cqs_.end()) {
+        return;
+    }
+    CompletionQueue& queue = *found->second;
+    queue.visible.push_back(record.time_ps);
+    if (!std::exchange(queue.is_filled, true)) {
+        filled_.push_back(&queue);
+    }
+}
+
 void World::note_programs(const Record& record) {
+    ++program_changes_;
     if (Host* const changed = host(record.text("host")); changed != nullptr) {
         changed->programs_stopped = record.text("change") == "stopped";
         changed->programs_ended = changed->programs_ended || record.text("change") == "ended";

@@ -50,6 +50,8 @@ struct CompletionQueue {
     ibv_cq* cq = nullptr;
     ibv_comp_channel* channel = nullptr;
     std::deque<std::int64_t> visible;  // completions not taken yet, by the time they came
+    bool is_filled = false;            // it is among those of World::take_filled()
+    std::vector<std::size_t> waiters;  // programs that wait for completions: of Programs
 };
 
 struct PostedReceive {
@@ -178,6 +180,10 @@ class World final : public Observed {
     std::vector<Completed> take(CompletionQueue& queue, std::size_t most);
     // All that wait anywhere.
     void take_all();
+    // Queues to which completions have come since the last call.
+    std::vector<CompletionQueue*> take_filled();
+    // Grows whenever programs of a host are stopped, go on, or end by a fault.
+    [[nodiscard]] std::uint64_t program_changes() const { return program_changes_; }
     // Returns true if there were events of rdma_cm.
     bool read_events();
     // Runs the next instant, up to virtual time `limit`; false: nothing is due until then.
@@ -213,7 +219,8 @@ class World final : public Observed {
     void open_hosts(const Scenario& scenario);
     void make_objects(Host& host, const Scenario& scenario);
     void make_memory(Host& host, const std::string& name, Checked body);
-    CompletionQueue& make_cq(Host& host, const std::string& name, Checked body);
+    CompletionQueue& make_cq(Host& host, const std::string& name, std::uint64_t entries,
+                             bool has_channel);
     void make_srq(const Host& host, SharedReceives& shared);
     void make_wq(Host& host, const std::string& name, Checked body);
     void make_connections(const Scenario& scenario);
@@ -223,6 +230,7 @@ class World final : public Observed {
     void make_xrc_srq(const End& end, SharedReceives& shared);
     void give_address(End& end, ibv_ah_attr& address);
     static void on_record(const simverbs_record* record, void* self);
+    void note_completion(const Record& record);
     void note_programs(const Record& record);
     Completed note(CompletionQueue& queue, const ibv_wc& wc);
     void check_send(const End& end, const ibv_wc& wc, std::deque<PostedSend>& sends);
@@ -235,6 +243,8 @@ class World final : public Observed {
     std::string error_;
     std::map<std::string, Host, std::less<>> hosts_;
     std::map<std::pair<std::string, std::uint32_t>, CompletionQueue*> cqs_;
+    std::vector<CompletionQueue*> filled_;
+    std::uint64_t program_changes_ = 0;
     std::map<std::pair<std::string, std::uint32_t>, End*> ends_;
     std::vector<Completed> completed_;
     std::vector<AsyncEventSeen> events_;
@@ -253,6 +263,8 @@ bool is_of_xrc(const Scenario& scenario, std::string_view host, std::string_view
 unsigned access_of(Checked list, unsigned otherwise);
 inline constexpr unsigned kAllAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
                                        IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+// The entries of a completion queue that nobody gives another size.
+inline constexpr std::uint64_t kDefaultCompletions = 1024;
 // Byte `index` of pattern `number`.
 std::uint8_t pattern_byte(std::uint64_t number, std::uint64_t index);
 void fill_pattern(std::uint8_t* bytes, std::size_t length, std::uint64_t number);

@@ -148,7 +148,9 @@ void World::make_end(End& end) {
         const Checked said = end.say(key);
         const std::string name = said.value() == nullptr ? end.connection : said.own_text();
         const auto found = host.cqs.find(name);
-        return found == host.cqs.end() ? make_cq(host, name, {}) : found->second;
+        return found == host.cqs.end()
+                   ? make_cq(host, name, end.number("completions", kDefaultCompletions), false)
+                   : found->second;
     };
     end.receive_cq = &queue("cq");
     end.send_cq = end.say("send_cq").value() == nullptr ? end.receive_cq : &queue("send_cq");

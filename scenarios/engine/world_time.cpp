@@ -1,5 +1,6 @@
 // Virtual time of a world, and what its programs notice as it passes: completions and events.
 #include <algorithm>
+#include <utility>
 
 #include <poll.h>
 
@@ -71,6 +72,13 @@ std::vector<Completed> World::take(CompletionQueue& queue, std::size_t most) {
         queue.visible.pop_front();
     }
     return taken;
+}
+
+std::vector<CompletionQueue*> World::take_filled() {
+    for (CompletionQueue* queue : filled_) {
+        queue->is_filled = false;
+    }
+    return std::exchange(filled_, {});
 }
 
 void World::take_all() {

@@ -16,6 +16,50 @@ std::int64_t time_of(const Verdict& verdict, std::string_view end, std::uint64_t
     return found == verdict.completed.end() ? -1 : found->time_ps;
 }
 
+// A program before another one in the order waits for its signal, two share a queue, and one gives
+// up: each goes on at the instant of what it waits for.
+TEST(WaitingPrograms, GoOnWhenWhatTheyWaitForHasCome) {
+    const Verdict verdict = run_text(R"(
+connections: {c: {between: [h0, h1]}, d: {between: [h0, h1]}}
+programs:
+  begins: {host: h0, do: [{wait: ready}, {send: {qp: c, id: 1}}, {send: {qp: c, id: 2}}]}
+  signals: {host: h0, do: [{sleep: 3us}, {signal: ready}]}
+  one: {host: h0, do: [{poll: {qp: c, status: SUCCESS, within: 1ms}}, {send: {qp: d, id: 5}}]}
+  other: {host: h0, do: [{poll: {qp: c, status: SUCCESS, within: 1ms}}, {signal: both}]}
+  gives_up: {host: h0, do: [{poll: {qp: d, within: 2us, exactly: false}}, {signal: early}]}
+  last: {host: h0, do: [{wait: both}, {poll: {qp: d, count: 2}}]}
+  after: {host: h1, do: [{wait: early}, {send: {qp: d, id: 9}}, {poll: {qp: d, id: 9}}]}
+hosts:
+  h0: {do: [{receive: {qp: d, id: 7}}]}
+  h1: {do: [{receive: {qp: c, id: 10, count: 2}}, {receive: {qp: d, id: 11}}]}
+)");
+    EXPECT_TRUE(verdict.passed()) << report(verdict, {});
+    constexpr std::int64_t kMicrosecond = 1'000'000;
+    EXPECT_GT(time_of(verdict, "h1/d", 9), 2 * kMicrosecond);
+    EXPECT_LT(time_of(verdict, "h1/d", 9), 8 * kMicrosecond);
+    EXPECT_GT(time_of(verdict, "h0/c", 1), 3 * kMicrosecond);
+    EXPECT_GT(time_of(verdict, "h0/d", 5), time_of(verdict, "h0/c", 1));
+    EXPECT_LT(time_of(verdict, "h0/d", 5), 20 * kMicrosecond);
+}
+
+TEST(Connections, SayHowManyCompletionsTheirOwnQueuesTake) {
+    const char* const text = R"(
+connections: {c: {between: [h0, h1], ends: {h0: {completions: SIZE}}}}
+hosts:
+  h0: {do: [{send: {qp: c, id: 1, count: 8}}, {sleep: 1ms}]}
+  h1: {do: [{receive: {qp: c, id: 10, count: 8}}]}
+)";
+    const auto events_with = [text](const char* size) {
+        std::string said = text;
+        said.replace(said.find("SIZE"), 4, size);
+        return run_text(said).events;
+    };
+    EXPECT_TRUE(events_with("8").empty());
+    const std::vector<AsyncEventSeen> events = events_with("2");
+    ASSERT_FALSE(events.empty());
+    EXPECT_EQ(events[0].host, "h0");
+}
+
 TEST(StoppedPrograms, GoOnWhereTheyWere) {
     const Verdict verdict = run_text(R"(
 connections: {c: {between: [h0, h1]}}
