@@ -181,9 +181,9 @@ Finding check_processors() {
 }
 
 Finding check_open_files() {
-    // Measured: a server has 12 descriptors, and 5 more for each process that has a device open.
+    // Measured: a server has 12 descriptors, and 6 more for each process that uses a device.
     constexpr rlim_t kOfServer = 12;
-    constexpr rlim_t kOfProgram = 5;
+    constexpr rlim_t kOfProgram = 6;
     constexpr rlim_t kFew = 256;
     rlimit limit{};
     getrlimit(RLIMIT_NOFILE, &limit);

@@ -355,13 +355,11 @@ void ServedChannel::note_gone() {
 }
 
 std::byte* ServedChannel::map_ring(const RingReply& ring, int descriptor) {
-    void* memory = mmap(nullptr, ring.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-    close(descriptor);
-    return memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory);
+    return rings_.map(descriptor, ring.place);
 }
 
-void ServedChannel::unmap_ring(std::byte* memory, std::uint64_t bytes) {
-    munmap(memory, bytes);
+void ServedChannel::unmap_ring(std::byte* memory, std::uint64_t /*bytes*/) {
+    rings_.unmap(memory);
 }
 
 // Where the server may not reach this process's memory, it asks this thread.

@@ -15,6 +15,7 @@
 
 #include "simverbs/driver/channel.hpp"
 #include "simverbs/driver/lent_memory.hpp"
+#include "simverbs/driver/ring_segments.hpp"
 #include "simverbs/driver/served_regions.hpp"
 #include "simverbs/driver/served_report.hpp"
 #include "simverbs/protocol/client_area.hpp"
@@ -89,7 +90,8 @@ class ServedChannel final : public Channel, private ThreadRoster::Listener {
     SpinLock doorbell_lock_;
     std::uint32_t doorbell_producer_ = 0;
     ServedRegions regions_;  // command_mutex_
-    LentMemory lent_;        // kept where this process copies for the server
+    RingSegments rings_;
+    LentMemory lent_;  // kept where this process copies for the server
     std::atomic<bool> stop_{false};
     std::thread copier_;
     std::once_flag report_started_;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "simverbs/hca/command_code.hpp"
 #include "simverbs/transport/work_queue.hpp"
 #include "simverbs/wire/payload.hpp"
 
@@ -14,6 +15,9 @@ namespace simverbs {
 struct RingMemory {
     std::byte* base = nullptr;
     std::size_t bytes = 0;
+    std::uint64_t place = 0;  // by which the driver finds it
+
+    [[nodiscard]] RingReply reply() const { return {place, bytes}; }
 };
 
 class Client {

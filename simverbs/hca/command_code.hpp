@@ -159,10 +159,10 @@ constexpr std::string_view to_string(CommandCode code) {
     return kCommandNames[static_cast<std::size_t>(code)].verb;
 }
 
-// A ring that the device made: mapped by address where driver and device share a process, by
-// descriptor (one that comes with the reply) where they do not.
+// A ring that the device made. `place` is its address where driver and device share a process;
+// else an offset in the memory whose descriptor comes with the reply, which other rings may share.
 struct RingReply {
-    std::uint64_t address = 0;
+    std::uint64_t place = 0;
     std::uint64_t bytes = 0;
 };
 

@@ -125,7 +125,7 @@ int DeviceContext::execute(const CreateCompletionCounter& /*command*/,
         return refuse_ring();
     }
     auto counter = std::make_unique<CompletionCounter>(client_, ring);
-    reply = {++last_completion_counter_, {reinterpret_cast<std::uint64_t>(ring.base), ring.bytes}};
+    reply = {++last_completion_counter_, ring.reply()};
     completion_counters_.emplace(reply.handle, std::move(counter));
     return 0;
 }

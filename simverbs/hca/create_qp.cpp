@@ -205,8 +205,7 @@ int DeviceContext::execute(const CreateQp& command, CreateQpReply& reply) {
     hca_.qps().assign(*qpn, *qp);
     qp->describe();
     qps_.insert(*qp);
-    reply = {
-        *qpn, *qpn, granted, {reinterpret_cast<std::uint64_t>(parts.ring.base), parts.ring.bytes}};
+    reply = {*qpn, *qpn, granted, parts.ring.reply()};
     return 0;
 }
 

@@ -289,7 +289,7 @@ int DeviceContext::execute(const AllocateDm& command, AllocateDmReply& reply) {
     }
     auto memory = std::make_unique<DeviceMemory>(client_, ring);
     reply.handle = ++last_device_memory_;
-    reply.memory = {reinterpret_cast<std::uint64_t>(ring.base), ring.bytes};
+    reply.memory = ring.reply();
     device_memory_bytes_ += ring.bytes;
     device_memories_.emplace(reply.handle, std::move(memory));
     return 0;

@@ -104,7 +104,7 @@ bool QueuePair::resize(const QpCapacity& asked, ModifyQpReply& reply) {
     send_shape_ = send;
     receives_.move_ring(ring, send, receive);
     reply.capacity = capacity;
-    reply.ring = {reinterpret_cast<std::uint64_t>(ring.base), ring.bytes};
+    reply.ring = ring.reply();
     return true;
 }
 

@@ -54,10 +54,7 @@ int DeviceContext::execute(const CreateWq& command, CreateWqReply& reply) {
         *this, ReceiveWorkQueueParts{*pd, *cq, ring, shape, *number, offloads});
     hca_.wqs().assign(*number, *wq);
     wqs_.emplace(*number, std::move(wq));
-    reply = {*number,
-             shape.limit,
-             shape.max_segments,
-             {reinterpret_cast<std::uint64_t>(ring.base), ring.bytes}};
+    reply = {*number, shape.limit, shape.max_segments, ring.reply()};
     return 0;
 }
 

@@ -8,7 +8,7 @@
 namespace simverbs {
 
 // Grows with every change of a message below.
-inline constexpr std::uint32_t kProtocolVersion = 14;
+inline constexpr std::uint32_t kProtocolVersion = 15;
 
 enum class RequestKind : std::uint32_t {
     kAttach,         // AttachRequest -> AttachReply with the area, then a wake-up descriptor

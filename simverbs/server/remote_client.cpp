@@ -195,11 +195,9 @@ void RemoteClient::follow_regions(const CommandRequest& request, CommandReply& r
 
 RingMemory RemoteClient::make_ring(std::size_t bytes) {
     try {
-        auto segment = std::make_unique<SharedSegment>(bytes);
-        std::byte* base = segment->base();
-        handed_over_.push_back(segment->take_descriptor());
-        rings_.emplace(base, std::move(segment));
-        return {base, bytes};
+        const RingPool::Ring ring = rings_.make(bytes);
+        handed_over_.push_back(ring.descriptor);
+        return {ring.base, bytes, ring.offset};
     } catch (const std::system_error&) {
         return {};
     } catch (const std::bad_alloc&) {
@@ -208,7 +206,7 @@ RingMemory RemoteClient::make_ring(std::size_t bytes) {
 }
 
 void RemoteClient::release_ring(const RingMemory& ring) {
-    rings_.erase(ring.base);
+    rings_.release(ring.base);
 }
 
 void RemoteClient::completion_delivered(const CompletionRing* queue) {

@@ -17,6 +17,7 @@
 #include "simverbs/protocol/client_area.hpp"
 #include "simverbs/protocol/served_protocol.hpp"
 #include "simverbs/server/process_memory.hpp"
+#include "simverbs/server/ring_pool.hpp"
 #include "simverbs/server/shared_segment.hpp"
 #include "simverbs/threads/thread_watch.hpp"
 #include "simverbs/time/early_polls.hpp"
@@ -203,7 +204,7 @@ class RemoteClient final : public Client {
     std::vector<WaitingPoll> waiting_polls_;  // by actor
     std::vector<std::uint32_t> news_;         // actors to whose queues a completion has come
     bool news_for_all_ = false;
-    std::map<std::byte*, std::unique_ptr<SharedSegment>> rings_;
+    RingPool rings_;
     Attachment attachment_;  // last: its objects refer to the rings and the memory
 };
 

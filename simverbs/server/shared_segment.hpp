@@ -19,7 +19,9 @@ class SharedSegment {
 
     [[nodiscard]] std::byte* base() const { return base_; }
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
-    // The descriptor, once: from then on it is the caller's to close.
+    // The descriptor, which stays that of the segment.
+    [[nodiscard]] int descriptor() const { return descriptor_; }
+    // The same, once: from then on it is the caller's to close.
     [[nodiscard]] int take_descriptor();
 
   private:

@@ -9,7 +9,7 @@ CompletionQueueRing::CompletionQueueRing(Host& host, std::uint32_t entries, std:
     : host_(host) {
     const CreateCqReply reply = host.must(CreateCq{.entries = entries, .channel = channel});
     handle_ = reply.handle;
-    map(reply.ring.address, reply.entries);
+    map(reply.ring.place, reply.entries);
 }
 
 void CompletionQueueRing::map(std::uint64_t address, std::uint32_t entries) {
@@ -43,7 +43,7 @@ int CompletionQueueRing::resize(std::uint32_t entries) {
     ResizeCq::Reply reply{};
     const int error = host_.ask(ResizeCq{.handle = handle_, .entries = entries}, reply);
     if (error == 0) {
-        map(reply.ring.address, reply.entries);
+        map(reply.ring.place, reply.entries);
         consumer_ = 0;
     }
     return error;
@@ -77,7 +77,7 @@ SendWqe encode(const Send& send, std::span<std::byte> tail) {
 
 QueuePairHandle::QueuePairHandle(Host& host, const CreateQpReply& reply)
     : host_(host),
-      base_(reinterpret_cast<std::byte*>(reply.ring.address)),
+      base_(reinterpret_cast<std::byte*>(reply.ring.place)),
       qpn_(reply.qpn),
       handle_(reply.handle),
       send_shape_(send_shape(reply.capacity)),

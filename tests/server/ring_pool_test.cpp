@@ -1,0 +1,128 @@
+// The memory of rings on both sides: the server's pool, and the segments as a client maps them.
+#include "simverbs/server/ring_pool.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "simverbs/driver/ring_segments.hpp"
+
+namespace simverbs {
+namespace {
+
+class Rings : public ::testing::Test {
+  protected:
+    struct Ring {
+        std::byte* server;
+        std::byte* client;
+        std::size_t bytes;
+    };
+    Ring make(std::size_t bytes) {
+        const RingPool::Ring ring = pool_.make(bytes);
+        return {ring.base, segments_.map(ring.descriptor, ring.offset), bytes};
+    }
+    void end(const Ring& ring) {
+        pool_.release(ring.server);
+        segments_.unmap(ring.client);
+    }
+    static bool is_zeroed(const Ring& ring) {
+        return std::all_of(ring.server, ring.server + ring.bytes,
+                           [](std::byte byte) { return byte == std::byte{0}; });
+    }
+    static std::ptrdiff_t mappings() {
+        std::ifstream maps("/proc/self/maps");
+        return std::count(std::istreambuf_iterator<char>(maps), {}, '\n');
+    }
+
+    RingPool pool_;
+    driver::RingSegments segments_;
+};
+
+TEST_F(Rings, AreSeenByBothSidesAndOverlapNowhere) {
+    std::vector<Ring> rings;
+    for (std::size_t i = 0; i < 2000; ++i) {
+        rings.push_back(make(1 + i * 37 % 5000));
+    }
+    for (std::size_t i = 0; i < rings.size(); ++i) {
+        ASSERT_TRUE(is_zeroed(rings[i])) << i;
+        ASSERT_EQ(reinterpret_cast<std::uintptr_t>(rings[i].client) % 64, 0U);
+        std::memset(rings[i].client, static_cast<int>(i % 255 + 1), rings[i].bytes);
+    }
+    for (std::size_t i = 0; i < rings.size(); ++i) {
+        const auto written = static_cast<std::byte>(i % 255 + 1);
+        ASSERT_EQ(std::count(rings[i].server, rings[i].server + rings[i].bytes, written),
+                  static_cast<std::ptrdiff_t>(rings[i].bytes))
+            << i;
+    }
+}
+
+TEST_F(Rings, ShareMappings) {
+    const std::ptrdiff_t before = mappings();
+    std::vector<Ring> rings;
+    for (int i = 0; i < 20'000; ++i) {
+        rings.push_back(make(1024));
+    }
+    EXPECT_LT(mappings() - before, 40);
+}
+
+TEST_F(Rings, AreZeroedWhereTheirMemoryWasAnothersBefore) {
+    const Ring stays = make(640);
+    const Ring first = make(640);
+    std::memset(first.client, 7, first.bytes);
+    end(first);
+    const Ring second = make(640);
+    EXPECT_EQ(second.server, first.server);
+    EXPECT_TRUE(is_zeroed(second));
+    end(second);
+    end(stays);
+    const Ring after_all = make(1920);  // where several were
+    EXPECT_TRUE(is_zeroed(after_all));
+}
+
+TEST_F(Rings, ASegmentEndsWithItsLastRing) {
+    const std::ptrdiff_t before = mappings();
+    std::vector<Ring> rings;
+    for (int i = 0; i < 10'000; ++i) {
+        rings.push_back(make(4096));
+    }
+    EXPECT_GT(pool_.segments(), 2U);
+    for (const Ring& ring : rings) {
+        end(ring);
+    }
+    EXPECT_EQ(pool_.segments(), 1U) << "that of the next rings";
+    EXPECT_LE(mappings() - before, 2);
+}
+
+TEST_F(Rings, ALargeOneHasASegmentOfItsOwn) {
+    const Ring small = make(64);
+    const Ring large = make(std::size_t{3} << 20);
+    EXPECT_EQ(pool_.segments(), 2U);
+    large.client[large.bytes - 1] = std::byte{1};
+    EXPECT_EQ(large.server[large.bytes - 1], std::byte{1});
+    end(large);
+    EXPECT_EQ(pool_.segments(), 1U);
+    end(small);
+}
+
+// The server has given back a segment, and its client still uses a ring of it: rings of the next
+// one are others.
+TEST_F(Rings, OfASegmentThatTheServerHasGivenBackStayTheClients) {
+    const Ring large = make(std::size_t{1} << 20);
+    pool_.release(large.server);
+    const Ring next = make(std::size_t{1} << 20);
+    EXPECT_NE(next.client, large.client);
+    next.server[0] = std::byte{9};
+    EXPECT_EQ(next.client[0], std::byte{9});
+    EXPECT_EQ(large.client[0], std::byte{0});
+    segments_.unmap(large.client);
+    segments_.unmap(next.client);
+}
+
+}  // namespace
+}  // namespace simverbs
