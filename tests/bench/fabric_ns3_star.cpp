@@ -1,7 +1,8 @@
 // The load of fabric_star_bench.cpp in ns-3: PointToPointNetDevice, and a receive callback that
-// forwards. Prints packets received a CPU second, set-up excluded.
+// forwards. Prints packets received a CPU second, set-up excluded: bench_ns3_star HOSTS...
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <vector>
 
@@ -101,10 +102,10 @@ void measure(std::uint32_t hosts) {
 
 }  // namespace
 
-int main() {
+int main(int count, char** words) {
     ns3::Time::SetResolution(ns3::Time::PS);
-    for (const std::uint32_t hosts : {16U, 128U, 1024U}) {
-        measure(hosts);
+    for (int i = 1; i < count; ++i) {
+        measure(static_cast<std::uint32_t>(std::strtoul(words[i], nullptr, 10)));
     }
     return 0;
 }

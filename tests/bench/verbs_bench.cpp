@@ -225,6 +225,41 @@ void memcpy_bytes(benchmark::State& state) {
 }
 BENCHMARK(memcpy_bytes)->Arg(1 << 20);
 
+// Regions of 4 KiB, beside so many that stay.
+void register_regions(benchmark::State& state) {
+    constexpr std::size_t kBytes = 4096;
+    constexpr std::size_t kBatch = 64;  // a pause takes as long as a registration
+    const auto beside = static_cast<std::size_t>(state.range(0));
+    Fixture fixture(kBytes);
+    ibv_pd* const pd = fixture.end(0).pd;
+    std::vector<std::byte> memory((kBatch + beside) * kBytes);
+    std::vector<ibv_mr*> regions;
+    const auto add = [&] {
+        regions.push_back(ibv_reg_mr(pd, memory.data() + regions.size() * kBytes, kBytes,
+                                     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
+        require(regions.back() != nullptr, "ibv_reg_mr");
+    };
+    const auto keep = [&](std::size_t count) {
+        for (; regions.size() > count; regions.pop_back()) {
+            ibv_dereg_mr(regions.back());
+        }
+    };
+    while (regions.size() < beside) {
+        add();
+    }
+    for (auto _ : state) {
+        for (std::size_t i = 0; i < kBatch; ++i) {
+            add();
+        }
+        state.PauseTiming();
+        keep(beside);
+        state.ResumeTiming();
+    }
+    state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kBatch));
+    keep(0);
+}
+BENCHMARK(register_regions)->Arg(0)->Arg(5000);
+
 // retry_cnt 7, timeout 20 used up: 34 s of virtual time, 58 s on a NIC.
 void retries_used_up(benchmark::State& state) {
     for (auto _ : state) {
