@@ -354,24 +354,21 @@ namespace {
 // nor the time to clear them.
 constexpr std::size_t kMappedRing = std::size_t{256} << 10;
 
-RingMemory ring_at(void* memory, std::size_t bytes) {
-    return {static_cast<std::byte*>(memory), bytes, reinterpret_cast<std::uint64_t>(memory)};
-}
-
 }  // namespace
 
 RingMemory EmbeddedWorld::make_ring(std::size_t bytes) {
     if (bytes >= kMappedRing) {
         void* const pages =
             mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        return pages == MAP_FAILED ? RingMemory{} : ring_at(pages, bytes);
+        return pages == MAP_FAILED ? RingMemory{}
+                                   : RingMemory{static_cast<std::byte*>(pages), bytes};
     }
     void* memory = ::operator new(bytes, std::align_val_t(kCacheLine), std::nothrow);
     if (memory == nullptr) {
         return {};
     }
     std::memset(memory, 0, bytes);
-    return ring_at(memory, bytes);
+    return {static_cast<std::byte*>(memory), bytes};
 }
 
 void EmbeddedWorld::release_ring(const RingMemory& ring) {

@@ -15,9 +15,6 @@ namespace simverbs {
 struct RingMemory {
     std::byte* base = nullptr;
     std::size_t bytes = 0;
-    std::uint64_t place = 0;  // by which the driver finds it
-
-    [[nodiscard]] RingReply reply() const { return {place, bytes}; }
 };
 
 class Client {
@@ -30,6 +27,10 @@ class Client {
     // base is null when there is no memory left.
     [[nodiscard]] virtual RingMemory make_ring(std::size_t bytes) = 0;
     virtual void release_ring(const RingMemory& ring) = 0;
+    // How the driver finds it, here in the same process.
+    [[nodiscard]] virtual RingReply ring_reply(const RingMemory& ring) const {
+        return {reinterpret_cast<std::uint64_t>(ring.base), ring.bytes};
+    }
     // A descriptor that goes to the client with the reply of the command under way.
     virtual void hand_over(int descriptor) = 0;
     // A completion has become visible to it (in the queue of that ring, unless that is nullptr), or

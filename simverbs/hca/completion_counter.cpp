@@ -125,7 +125,7 @@ int DeviceContext::execute(const CreateCompletionCounter& /*command*/,
         return refuse_ring();
     }
     auto counter = std::make_unique<CompletionCounter>(client_, ring);
-    reply = {++last_completion_counter_, ring.reply()};
+    reply = {++last_completion_counter_, client_.ring_reply(ring)};
     completion_counters_.emplace(reply.handle, std::move(counter));
     return 0;
 }

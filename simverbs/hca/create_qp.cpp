@@ -205,7 +205,7 @@ int DeviceContext::execute(const CreateQp& command, CreateQpReply& reply) {
     hca_.qps().assign(*qpn, *qp);
     qp->describe();
     qps_.insert(*qp);
-    reply = {*qpn, *qpn, granted, parts.ring.reply()};
+    reply = {*qpn, *qpn, granted, client_.ring_reply(parts.ring)};
     return 0;
 }
 

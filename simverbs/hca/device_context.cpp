@@ -164,7 +164,7 @@ int DeviceContext::execute(const CreateCq& command, CreateCqReply& reply) {
     if (command.ignores_overrun) {
         cq->ignore_overrun();
     }
-    reply = {last_cq_, entries, ring.reply()};
+    reply = {last_cq_, entries, client_.ring_reply(ring)};
     cqs_.emplace(last_cq_, std::move(cq));
     return 0;
 }
@@ -198,7 +198,7 @@ int DeviceContext::execute(const ResizeCq& command, ResizeCqReply& reply) {
         return refuse_ring();
     }
     const std::uint32_t first = cq->replace_ring(ring, entries);
-    reply = {entries, first, ring.reply()};
+    reply = {entries, first, client_.ring_reply(ring)};
     return 0;
 }
 

@@ -289,7 +289,7 @@ int DeviceContext::execute(const AllocateDm& command, AllocateDmReply& reply) {
     }
     auto memory = std::make_unique<DeviceMemory>(client_, ring);
     reply.handle = ++last_device_memory_;
-    reply.memory = ring.reply();
+    reply.memory = client_.ring_reply(ring);
     device_memory_bytes_ += ring.bytes;
     device_memories_.emplace(reply.handle, std::move(memory));
     return 0;

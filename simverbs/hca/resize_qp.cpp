@@ -104,7 +104,7 @@ bool QueuePair::resize(const QpCapacity& asked, ModifyQpReply& reply) {
     send_shape_ = send;
     receives_.move_ring(ring, send, receive);
     reply.capacity = capacity;
-    reply.ring = ring.reply();
+    reply.ring = context_->client().ring_reply(ring);
     return true;
 }
 

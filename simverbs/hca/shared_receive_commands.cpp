@@ -96,7 +96,7 @@ int DeviceContext::execute(const CreateSrq& command, CreateSrqReply& reply) {
              matches_tags ? command.tags : 0,
              limits.tag_matching.max_segments,
              operations.limit,
-             ring.reply()};
+             client_.ring_reply(ring)};
     return 0;
 }
 
@@ -145,7 +145,7 @@ int DeviceContext::execute(const ModifySrq& command, ModifySrqReply& reply) {
         }
         reply.first = srq->replace_ring(ring, shape);
         reply.requests = shape.limit;
-        reply.ring = ring.reply();
+        reply.ring = client_.ring_reply(ring);
     }
     if (sets_limit) {
         srq->set_limit(command.limit);

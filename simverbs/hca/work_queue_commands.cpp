@@ -54,7 +54,7 @@ int DeviceContext::execute(const CreateWq& command, CreateWqReply& reply) {
         *this, ReceiveWorkQueueParts{*pd, *cq, ring, shape, *number, offloads});
     hca_.wqs().assign(*number, *wq);
     wqs_.emplace(*number, std::move(wq));
-    reply = {*number, shape.limit, shape.max_segments, ring.reply()};
+    reply = {*number, shape.limit, shape.max_segments, client_.ring_reply(ring)};
     return 0;
 }
 

@@ -197,12 +197,16 @@ RingMemory RemoteClient::make_ring(std::size_t bytes) {
     try {
         const RingPool::Ring ring = rings_.make(bytes);
         handed_over_.push_back(ring.descriptor);
-        return {ring.base, bytes, ring.offset};
+        return {ring.base, bytes};
     } catch (const std::system_error&) {
         return {};
     } catch (const std::bad_alloc&) {
         return {};
     }
+}
+
+RingReply RemoteClient::ring_reply(const RingMemory& ring) const {
+    return {rings_.offset_of(ring.base), ring.bytes};
 }
 
 void RemoteClient::release_ring(const RingMemory& ring) {

@@ -167,6 +167,7 @@ class RemoteClient final : public Client {
     void follow_regions(const CommandRequest& request, CommandReply& reply);
     AddressSpace& memory() override { return memory_; }
     RingMemory make_ring(std::size_t bytes) override;
+    [[nodiscard]] RingReply ring_reply(const RingMemory& ring) const override;
     void release_ring(const RingMemory& ring) override;
     void hand_over(int descriptor) override { handed_over_.push_back(descriptor); }
     void completion_delivered(const CompletionRing* queue) override;

@@ -26,11 +26,10 @@ RingPool::Ring RingPool::make(std::size_t bytes) {
     if (descriptor < 0) {
         throw std::system_error(errno, std::generic_category(), "a descriptor of shared memory");
     }
-    const std::size_t offset = take(segment, rounded);
-    std::byte* const base = segment.memory.base() + offset;
+    std::byte* const base = segment.memory.base() + take(segment, rounded);
     rings_.emplace(base, Place{&segment, rounded});
     ++segment.rings;
-    return {base, offset, descriptor};
+    return {base, descriptor};
 }
 
 RingPool::Segment& RingPool::segment_for(std::size_t bytes) {
@@ -70,6 +69,10 @@ std::size_t RingPool::take(Segment& segment, std::size_t bytes) {
     }
     segment.written = std::max(segment.written, segment.next);
     return offset;
+}
+
+std::size_t RingPool::offset_of(const std::byte* base) const {
+    return static_cast<std::size_t>(base - rings_.at(base).segment->memory.base());
 }
 
 void RingPool::release(const std::byte* base) {

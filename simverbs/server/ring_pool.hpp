@@ -16,14 +16,15 @@ class RingPool {
   public:
     struct Ring {
         std::byte* base = nullptr;  // zeroed
-        std::size_t offset = 0;     // in its segment
-        int descriptor = -1;        // of the segment: a new one, the caller's to close
+        int descriptor = -1;        // of its segment: a new one, the caller's to close
     };
 
     // Throws std::system_error or std::bad_alloc when there is no memory or no descriptor left.
     [[nodiscard]] Ring make(std::size_t bytes);
     // `base` is that of a ring which has not been released.
     void release(const std::byte* base);
+    // In its segment.
+    [[nodiscard]] std::size_t offset_of(const std::byte* base) const;
     [[nodiscard]] std::size_t segments() const { return segments_.size(); }
 
   private:

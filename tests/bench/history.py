@@ -98,10 +98,10 @@ def number(cell):
     return float(found.group()) if found else None
 
 
-def limit(budget):
-    """The number of a budget, ">= 20 x ns-3" is 20."""
-    found = re.search(r"(?:<=?|>=?) ([0-9.]+)", budget)
-    return float(found.group(1)) if found else None
+def limit(budget, unit):
+    """The number of a budget in that unit: 20 of ">= 20 x ns-3" if it is "x". Else None."""
+    found = re.fullmatch(r"[<>]=? ([0-9.]+) ?(\S*).*", budget)
+    return float(found.group(1)) if found and found.group(2) == unit else None
 
 
 def places(entries):
@@ -131,9 +131,8 @@ def draw(figure, name, seen, entries):
             if points:
                 axes.plot(*zip(*points), marker=marker, fillstyle=fill, linestyle="-",
                           linewidth=0.8, color=f"C{color}")
-    budget = limit(seen[-1][1]["budget"])
-    is_of_ratio = " x" in seen[-1][1]["budget"]
-    if budget is not None and is_of_ratio == by_ratio:
+    budget = limit(seen[-1][1]["budget"], "x" if by_ratio else unit)
+    if budget is not None:
         axes.axhline(budget, color="0.6", linestyle="--", linewidth=0.8)
     axes.set_title(name, fontsize=9)
     axes.set_ylabel(f"x {seen[-1][1]['peer']}" if by_ratio else unit, fontsize=8)

@@ -106,7 +106,7 @@ class Doctor(operators.World):
             return lambda: resource.setrlimit(what, (value, value))
         self.finds("open files", "ok", "is 1024", before=limit(resource.RLIMIT_NOFILE, 1024))
         few = self.finds("open files", "note", "is 62", before=limit(resource.RLIMIT_NOFILE, 62))
-        self.assertIn("about 10 attached", few["consequence"])
+        self.assertIn("about 8 attached", few["consequence"])
         self.finds("open files", "problem", "is 16", before=limit(resource.RLIMIT_NOFILE, 16))
         locked = limit(resource.RLIMIT_MEMLOCK, 65536)
         self.finds("locked memory", "ok", "is 64 KiB; simverbs counts it with", before=locked)

@@ -30,7 +30,7 @@ class Rings : public ::testing::Test {
     }
     Ring make(std::size_t bytes) {
         const RingPool::Ring ring = pool_.make(bytes);
-        mapped_.push_back(segments_.map(ring.descriptor, ring.offset));
+        mapped_.push_back(segments_.map(ring.descriptor, pool_.offset_of(ring.base)));
         return {ring.base, mapped_.back(), bytes};
     }
     void end(const Ring& ring) {

@@ -45,7 +45,7 @@ RingMemory Host::make_ring(std::size_t bytes) {
     auto* base = static_cast<std::byte*>(::operator new(bytes, std::align_val_t(kCacheLine)));
     std::memset(base, 0, bytes);
     rings_.push_back(base);
-    return {base, bytes, reinterpret_cast<std::uint64_t>(base)};
+    return {base, bytes};
 }
 
 void Host::release_ring(const RingMemory& ring) {
