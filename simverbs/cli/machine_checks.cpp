@@ -181,7 +181,7 @@ Finding check_processors() {
 }
 
 Finding check_open_files() {
-    // Measured: a server has 12 descriptors, and 6 more for each process that uses a device.
+    // Measured: a server has 12 descriptors, and 6 more for each process with queues.
     constexpr rlim_t kOfServer = 12;
     constexpr rlim_t kOfProgram = 6;
     constexpr rlim_t kFew = 256;

@@ -14,7 +14,8 @@ namespace {
 constexpr std::size_t kAlignment = 128;
 // The kernel provides the pages of a segment when they are used.
 constexpr std::size_t kLastSegment = std::size_t{16} << 20;
-// A ring of more than this has a segment of its own, which ends with it.
+// A ring of more than this has a segment of its own, which ends with it, and whose only descriptor
+// goes to the client: of a server's 1024, a program with large queues would take one for each.
 constexpr std::size_t kLargestInCompany = std::size_t{256} << 10;
 
 }  // namespace
@@ -22,7 +23,9 @@ constexpr std::size_t kLargestInCompany = std::size_t{256} << 10;
 RingPool::Ring RingPool::make(std::size_t bytes) {
     const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
     Segment& segment = segment_for(rounded);
-    const int descriptor = fcntl(segment.memory.descriptor(), F_DUPFD_CLOEXEC, 0);
+    const int descriptor = rounded > kLargestInCompany
+                               ? segment.memory.take_descriptor()
+                               : fcntl(segment.memory.descriptor(), F_DUPFD_CLOEXEC, 0);
     if (descriptor < 0) {
         throw std::system_error(errno, std::generic_category(), "a descriptor of shared memory");
     }

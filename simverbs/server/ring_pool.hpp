@@ -49,7 +49,7 @@ class RingPool {
     std::vector<std::unique_ptr<Segment>> segments_;
     Segment* current_ = nullptr;  // where rings of a new size are taken from
     std::size_t next_segment_ = kFirstSegment;
-    std::unordered_map<const std::byte*, Place> rings_;
+    std::unordered_map<const std::byte*, Place> rings_;  // asked by address alone
 };
 
 }  // namespace simverbs

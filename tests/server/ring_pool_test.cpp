@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "simverbs/driver/ring_segments.hpp"
 
@@ -119,6 +120,19 @@ TEST_F(Rings, ALargeOneHasASegmentOfItsOwn) {
     EXPECT_EQ(large.server[large.bytes - 1], std::byte{1});
     end(large);
     EXPECT_EQ(pool_.segments(), 1U);
+    end(small);
+}
+
+TEST_F(Rings, LargeOnesKeepNoDescriptor) {
+    const Ring small = make(64);
+    const int before = dup(STDIN_FILENO);  // the lowest that is free
+    close(before);
+    for (int i = 0; i < 8; ++i) {
+        make(std::size_t{1} << 20);
+    }
+    const int after = dup(STDIN_FILENO);
+    close(after);
+    EXPECT_EQ(after, before);
     end(small);
 }
 
