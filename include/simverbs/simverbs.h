@@ -35,9 +35,9 @@ extern "C" {
 
 /* Sets a setting to a value, both as text: simverbs_set("first_psn", "0xfffff8"). The settings are
  * the environment variables of simverbs(1), in lower case and without SIMVERBS_: "topology",
- * "personality", "routing", "seed", "first_psn", "first_qpn", "keys", "sm", "schedule", "spin_ms",
- * "host". The functions below set one of them each. EINVAL: an unknown name, a value that is not
- * valid, or NULL. */
+ * "personality", "routing", "seed", "first_psn", "first_qpn", "keys", "sm", "schedule", "order",
+ * "spin_ms", "helper_thread", "host". The functions below set one of them each. EINVAL: an unknown
+ * name, a value that is not valid, or NULL. */
 int simverbs_set(const char* setting, const char* value);
 
 /* Sets the topology. It is a generator or the path of a file: YAML, or the output of ibnetdiscover.

@@ -160,14 +160,15 @@ bool World::fail(std::string_view what) {
 namespace {
 
 // A scenario says all there is to say: of the environment only what watches a run is kept. Its
-// programs never spin on memory, however long they are busy.
+// programs never spin on memory, however long they are busy, and time moves by simverbs_step_ps().
 bool settle_environment() {
     for (const simverbs::SettingRow& row : simverbs::kSettings) {
         if (row.scope != simverbs::SettingScope::kEverywhere) {
             unsetenv(row.variable.data());
         }
     }
-    return simverbs_restart() == 0 && simverbs_set("spin_ms", "0") == 0;
+    return simverbs_restart() == 0 && simverbs_set("spin_ms", "0") == 0 &&
+           simverbs_set("helper_thread", "off") == 0;
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ enum class Setting : std::uint8_t {
     kSchedule,
     kOrder,
     kSpinMs,
+    kHelperThread,
     kMemlock,
     kScenario,
     kTrace,
@@ -93,6 +94,7 @@ inline constexpr auto kKeyWords = std::to_array<std::string_view>({"sequential",
 inline constexpr auto kSmWords = std::to_array<std::string_view>({"startup", "sweep", "none"});
 inline constexpr auto kScheduleWords =
     std::to_array<std::string_view>({"canonical", "free", "serial"});
+inline constexpr auto kHelperWords = std::to_array<std::string_view>({"on", "off"});
 inline constexpr auto kMemlockWords = std::to_array<std::string_view>({"rlimit"});
 inline constexpr std::uint64_t kLow16Bits = 0xFFFF;
 inline constexpr std::uint64_t kHourInMs = 3'600'000;
@@ -210,6 +212,18 @@ inline constexpr auto kSettings = std::to_array<SettingRow>({
      .by_default = "500",
      .meaning = "CPU time in milliseconds (wall time of one that yields at each turn) after "
                 "which a thread that watches memory counts as waiting; 0: never"},
+    {.setting = Setting::kHelperThread,
+     .variable = "SIMVERBS_HELPER_THREAD",
+     .scope = SettingScope::kWorld,
+     .kind = SettingKind::kWord,
+     .words = detail::kHelperWords,
+     .by_default = "on",
+     .meaning = "a thread of the library that moves time while no thread of the program is in a "
+                "verb",
+     .details = "With `off`, only polls, blocking verbs and the functions of simverbs.h move time, "
+                "and the process has no thread but its own. A program that sleeps in "
+                "epoll_wait(2) until an event comes, or watches memory for a peer's WRITE, "
+                "then waits for ever. Embedded worlds alone."},
     {.setting = Setting::kMemlock,
      .variable = "SIMVERBS_MEMLOCK",
      .scope = SettingScope::kProgram,

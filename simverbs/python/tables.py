@@ -457,5 +457,5 @@ PHRASES: Final[Sequence[tuple[str, str]]] = [
 # Settings of a world: World() has a keyword for each.
 SETTINGS: Final[Sequence[str]] = [
     "topology", "personality", "routing", "seed", "first_psn", "first_qpn", "keys", "sm",
-    "schedule", "order", "spin_ms", "host",
+    "schedule", "order", "spin_ms", "helper_thread", "host",
 ]

@@ -51,6 +51,8 @@ class World:
     - `schedule`: who moves time: "canonical", "free" or "serial"
     - `order`: a number of an order of threads, which then take turns
     - `spin_ms`: processor time after which a thread that watches memory counts as waiting
+    - `helper_thread`: "on", or "off" for a program of one thread that never sleeps outside of
+      verbs: the library then has no thread that moves time meanwhile
     - `host`: shows the devices of this host alone
     - `scenario`: a file with a fabric, faults and what to expect; `end_scenario()` judges by it
     - `kept_records`: how many of the last records are kept for `explain()`; 0 for long runs, since
@@ -75,6 +77,7 @@ class World:
         schedule: Optional[str] = None,
         order: Optional[int] = None,
         spin_ms: Optional[int] = None,
+        helper_thread: Optional[str] = None,
         host: Optional[str] = None,
         scenario: Union[str, Path, None] = None,
         kept_records: int = KEPT_RECORDS,

@@ -62,6 +62,9 @@ void Conductor::warn(std::string_view why) {
 }
 
 void Conductor::start_helper(std::chrono::microseconds first_pause) {
+    if (!options_.helper_thread) {
+        return;
+    }
     std::call_once(helper_started_, [this, first_pause] {
         sigset_t all;
         sigset_t before;

@@ -103,6 +103,9 @@ std::string set(WorldOptions& options, Setting setting, std::string_view value) 
         case Setting::kSpinMs:
             options.time.spin_limit = std::chrono::milliseconds(*number_of(row, value));
             break;
+        case Setting::kHelperThread:
+            options.time.helper_thread = value == "on";
+            break;
         case Setting::kWarn:
             options.time.warn = is_on(value);
             break;

@@ -79,6 +79,7 @@ TEST_F(Control, EverySettingHasAName) {
                                                                     {"sm", "sweep"},
                                                                     {"schedule", "serial"},
                                                                     {"spin_ms", "0"},
+                                                                    {"helper_thread", "off"},
                                                                     {"host", "h2"}}) {
         EXPECT_EQ(simverbs_set(setting, value), 0) << setting << ": " << simverbs_last_error();
     }

@@ -25,6 +25,7 @@ TEST(WorldOptions, BeginWithTheDefaultsOfTheTable) {
     EXPECT_EQ(fresh.time.schedule, Schedule::kCanonical);
     EXPECT_EQ(row_of(Setting::kSchedule).by_default, "canonical");
     EXPECT_EQ(std::to_string(fresh.time.spin_limit.count()), row_of(Setting::kSpinMs).by_default);
+    EXPECT_EQ(fresh.time.helper_thread ? "on" : "off", row_of(Setting::kHelperThread).by_default);
     EXPECT_FALSE(fresh.time.warn);
 }
 
