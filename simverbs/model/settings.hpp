@@ -223,7 +223,8 @@ inline constexpr auto kSettings = std::to_array<SettingRow>({
      .details = "With `off`, only polls, blocking verbs and the functions of simverbs.h move time, "
                 "and the process has no thread but its own. A program that sleeps in "
                 "epoll_wait(2) until an event comes, or watches memory for a peer's WRITE, "
-                "then waits for ever. Embedded worlds alone."},
+                "then waits for ever, and neither SIGUSR2 nor SIMVERBS_WARN tells where. Embedded "
+                "worlds alone."},
     {.setting = Setting::kMemlock,
      .variable = "SIMVERBS_MEMLOCK",
      .scope = SettingScope::kProgram,
