@@ -220,11 +220,11 @@ inline constexpr auto kSettings = std::to_array<SettingRow>({
      .by_default = "on",
      .meaning = "a thread of the library that moves time while no thread of the program is in a "
                 "verb",
-     .details = "With `off`, only polls, blocking verbs and the functions of simverbs.h move time, "
-                "and the process has no thread but its own. A program that sleeps in "
-                "epoll_wait(2) until an event comes, or watches memory for a peer's WRITE, "
-                "then waits for ever, and neither SIGUSR2 nor SIMVERBS_WARN tells where. Embedded "
-                "worlds alone."},
+     .details = "`off` is for programs of one thread: only polls, blocking verbs and the functions "
+                "of simverbs.h move time then, and the process has no thread but its own. A "
+                "program that sleeps in epoll_wait(2) until an event comes, or watches memory for "
+                "a peer's WRITE, waits for ever, and neither SIGUSR2 nor SIMVERBS_WARN tells "
+                "where. So may threads that wait for each other. Embedded worlds alone."},
     {.setting = Setting::kMemlock,
      .variable = "SIMVERBS_MEMLOCK",
      .scope = SettingScope::kProgram,

@@ -16,7 +16,9 @@
 #include <thread>
 #include <vector>
 
+#include <linux/futex.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace {
@@ -46,7 +48,7 @@ class Mailbox {
         }
         word_.store(1, std::memory_order_release);
         if (means_ == Means::kFutex) {
-            word_.notify_one();
+            syscall(SYS_futex, &word_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
         }
     }
 
@@ -56,10 +58,10 @@ class Mailbox {
             check(read(descriptor_, &count, sizeof count));
             return;
         }
-        if (means_ == Means::kFutex) {
-            word_.wait(0, std::memory_order_acquire);
-        }
         while (word_.load(std::memory_order_acquire) == 0) {
+            if (means_ == Means::kFutex) {  // std::atomic::wait() would yield before it sleeps
+                syscall(SYS_futex, &word_, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
+            }
         }
         word_.store(0, std::memory_order_relaxed);
     }

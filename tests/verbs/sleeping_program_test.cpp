@@ -37,9 +37,10 @@ class SleepingProgram : public TwoHosts {
 TEST_F(SleepingProgram, IsWokenByTheLibrarysThread) {
     connect();
     write_a_byte();
-    while (!byte_is_there()) {
+    for (int patience = 60'000; patience > 0 && !byte_is_there(); --patience) {
         std::this_thread::sleep_for(1ms);
     }
+    EXPECT_TRUE(byte_is_there());
     EXPECT_EQ(a->wait().status, IBV_WC_SUCCESS);
 }
 
