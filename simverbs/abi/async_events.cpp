@@ -74,7 +74,7 @@ void acknowledge(pthread_mutex_t& mutex, pthread_cond_t& changed, std::uint32_t&
 SIMVERBS_ABI int simverbs_abi_ibv_get_async_event(ibv_context* handle, ibv_async_event* event) {
     Context& context = as_object(handle);
     EventMessage message;
-    while (read_event(context, handle->async_fd, context.async_use(), message)) {
+    while (read_event(context, 0, handle->async_fd, context.async_use(), message)) {
         if (fill_event(context, message, *event)) {
             return 0;
         }

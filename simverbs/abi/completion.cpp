@@ -252,7 +252,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_get_cq_event(ibv_comp_channel* handle, ibv_cq*
     CompletionChannel& channel = as_object(handle);
     Context& context = as_object(channel.context);
     EventMessage message;
-    while (read_event(context, channel.fd, channel.use, message)) {
+    while (read_event(context, channel.number(), channel.fd, channel.use, message)) {
         const std::lock_guard lock(context.lock());
         const auto found = context.cqs.find(message.subject);
         if (found == context.cqs.end()) {

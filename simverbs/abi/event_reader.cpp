@@ -4,55 +4,78 @@
 #include <mutex>
 
 #include <fcntl.h>
-#include <sys/socket.h>
 
 namespace simverbs::abi {
+namespace {
 
-bool read_event(Context& context, int descriptor, ChannelUse& use, EventMessage& message) {
-    const auto receive = [descriptor, &context, &use, &message] {
+constexpr auto kReadingVerbs = "ibv_get_async_event or ibv_get_cq_event";
+
+// The caller found an event, or with an errno did not.
+bool finish_look(Context& context, int descriptor, ChannelUse& use, int error) {
+    {
         const std::lock_guard guard(use.lock);
-        const ssize_t got = recv(descriptor, &message, sizeof message, MSG_DONTWAIT);
-        context.channel().note_use(use.use, got > 0 ? Use::kTake : Use::kLook,
+        context.channel().note_use(use.use, error == 0 ? Use::kTake : Use::kLook,
                                    "the event channel of descriptor",
                                    static_cast<std::uint32_t>(descriptor));
-        if (got == 0) {
-            context.is_end_of_world();  // which says so on stderr
-            refuse("ibv_get_async_event or ibv_get_cq_event", EIO, "the device is gone");
-        }
-        return got == sizeof message;
-    };
-    const bool admitted = context.admits();
-    std::uint64_t seen = context.channel().deliveries();
-    if (receive()) {
+    }
+    if (error == EIO) {
+        context.is_end_of_world();  // which says so on stderr
+        refuse(kReadingVerbs, EIO, "the device is gone");
+    }
+    errno = error;
+    return error == 0;
+}
+
+// Nothing may be asked of its world, but what was sent before can be read.
+bool read_what_is_left(Context& context, int descriptor, EventMessage& message) {
+    const int error = receive_event(descriptor, message);
+    if (error == 0) {
         return true;
     }
-    if (!admitted) {
-        context.refuse_use("ibv_get_async_event or ibv_get_cq_event");
-        return false;
+    if (error == EIO && !context.is_foreign()) {
+        context.is_end_of_world();  // which says so on stderr
+    }
+    context.refuse_use(kReadingVerbs);
+    return false;
+}
+
+}  // namespace
+
+bool read_event(Context& context, std::uint32_t channel, int descriptor, ChannelUse& use,
+                EventMessage& message) {
+    const EventSource source{context.number(), channel};
+    if (!context.admits()) {
+        return read_what_is_left(context, descriptor, message);
+    }
+    std::uint64_t seen = context.channel().deliveries();
+    if (finish_look(context, descriptor, use,
+                    context.channel().take_event(source, descriptor, message))) {
+        return true;
     }
     while (errno == EAGAIN) {
         const int flags = fcntl(descriptor, F_GETFL);
         if (flags < 0) {
             return false;
         }
+        int error = 0;
         const bool blocks = (flags & O_NONBLOCK) == 0;
         if (blocks) {
-            const int error = context.channel().wait_readable(descriptor);
+            error = context.channel().await_event(source, descriptor, message);
             static_cast<void>(context.await_running());
-            if (error != 0) {
-                errno = error;
+            if (error == EINTR) {
+                errno = EINTR;
                 return false;
             }
         } else {
             context.channel().empty_poll(seen, nullptr);  // a poll: time may move
             static_cast<void>(context.await_running());
             seen = context.channel().deliveries();
+            error = context.channel().take_event(source, descriptor, message);
         }
-        if (receive()) {
+        if (finish_look(context, descriptor, use, error)) {
             return true;
         }
         if (!blocks) {
-            errno = EAGAIN;
             return false;
         }
     }

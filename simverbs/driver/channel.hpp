@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "simverbs/hca/command.hpp"
+#include "simverbs/hca/event_pipe.hpp"
 #include "simverbs/model/personality.hpp"
 #include "simverbs/threads/object_use.hpp"
 #include "simverbs/world/attachment.hpp"
@@ -54,9 +55,12 @@ class Channel {
     // The caller found nothing to poll, as of `seen` deliveries: time may move. `queue` is where it
     // looked; without one it may go on whenever anything happens.
     virtual void empty_poll(std::uint64_t seen, CompletionRing* queue) = 0;
-    // The caller blocks until `descriptor` is readable; 0, or EINTR as read(2) would. Several may
-    // wait for one: who returns may find nothing.
-    virtual int wait_readable(int descriptor) = 0;
+    // Takes the next event of `source`, the caller's number of whose descriptor is given. 0;
+    // EAGAIN: there is none; EIO: what sends it is gone; or another errno of recv(2).
+    virtual int take_event(const EventSource& source, int descriptor, EventMessage& message) = 0;
+    // The same, but where there is none the caller blocks; also EINTR, as read(2). EAGAIN: another
+    // thread took it.
+    virtual int await_event(const EventSource& source, int descriptor, EventMessage& message) = 0;
 
     // Returns true if several threads act, so that it matters which of them used an object first.
     [[nodiscard]] bool has_several_actors() const {

@@ -16,6 +16,7 @@
 
 #include "fabric/core/one_file.hpp"
 
+#include "simverbs/driver/awaited_event.hpp"
 #include "simverbs/threads/held_signals.hpp"
 
 namespace simverbs::driver {
@@ -251,13 +252,43 @@ void EmbeddedWorld::empty_poll(std::uint64_t seen, CompletionRing* queue) {
 }
 
 int EmbeddedWorld::wait_readable(int descriptor) {
+    class Readable final : public Awaited {
+      public:
+        using Awaited::Awaited;
+    };
     if (t_wait_hook.wait == nullptr) {
-        return conductor_->wait_readable(descriptor);
+        Readable readable(descriptor);
+        return conductor_->wait_for(readable);
     }
     while (!has_message(descriptor)) {
         t_wait_hook.wait(t_wait_hook.argument);
     }
     return 0;
+}
+
+int EmbeddedWorld::take_event(const EventSource& source, int descriptor, EventMessage& message) {
+    const bool is_there = conductor_->look([&] {
+        EventPipe* const pipe = attachment_->events_of(source);
+        return pipe == nullptr || pipe->claim();
+    });
+    return is_there ? receive_event(descriptor, message) : EAGAIN;
+}
+
+int EmbeddedWorld::await_event(const EventSource& source, int descriptor, EventMessage& message) {
+    if (t_wait_hook.wait != nullptr) {
+        static_cast<void>(wait_readable(descriptor));
+        return take_event(source, descriptor, message);
+    }
+    AwaitedEvent event(*attachment_, source, descriptor);
+    if (const int error = conductor_->wait_for(event); error != 0) {
+        return error;
+    }
+    if (const EventMessage* const given = event.given()) {
+        message = *given;
+        return 0;
+    }
+    return event.is_readable() ? receive_event(descriptor, message)
+                               : take_event(source, descriptor, message);
 }
 
 std::string_view EmbeddedWorld::halt(const std::string& host) {

@@ -63,7 +63,10 @@ class EmbeddedWorld final : public Channel, private Client, private HostPrograms
                 int& descriptor, std::string& refusal) override;
     void ring(const Doorbell& doorbell) override;
     void empty_poll(std::uint64_t seen, CompletionRing* queue) override;
-    int wait_readable(int descriptor) override;
+    int take_event(const EventSource& source, int descriptor, EventMessage& message) override;
+    int await_event(const EventSource& source, int descriptor, EventMessage& message) override;
+    // The caller blocks until `descriptor`, a socket, is readable; 0, or EINTR as read(2) would.
+    int wait_readable(int descriptor);
     std::byte* map_ring(const RingReply& ring, int descriptor) override;
     void unmap_ring(std::byte* memory, std::uint64_t bytes) override;
 

@@ -43,7 +43,8 @@ class ServedChannel final : public Channel, private ThreadRoster::Listener {
                 int& descriptor, std::string& refusal) override;
     void ring(const Doorbell& doorbell) override;
     void empty_poll(std::uint64_t seen, CompletionRing* queue) override;
-    int wait_readable(int descriptor) override;
+    int take_event(const EventSource& source, int descriptor, EventMessage& message) override;
+    int await_event(const EventSource& source, int descriptor, EventMessage& message) override;
     std::byte* map_ring(const RingReply& ring, int descriptor) override;
     void unmap_ring(std::byte* memory, std::uint64_t bytes) override;
     bool has_gone(std::chrono::milliseconds wait) override;

@@ -214,7 +214,13 @@ void ServedChannel::wait_for_step(ActorSlot& slot) {
     set_state(slot, ActorWord::kRunning);
 }
 
-int ServedChannel::wait_readable(int descriptor) {
+int ServedChannel::take_event(const EventSource& /*source*/, int descriptor,
+                              EventMessage& message) {
+    return receive_event(descriptor, message);
+}
+
+int ServedChannel::await_event(const EventSource& /*source*/, int descriptor,
+                               EventMessage& message) {
     ActorSlot& slot = area_.actors[actor()];
     HeldSignals signals;
     t_slot.posts_in_a_row = 0;
@@ -223,7 +229,7 @@ int ServedChannel::wait_readable(int descriptor) {
     wake_server();
     const int error = signals.let_go() ? EINTR : wait_for_message(descriptor);
     set_state(slot, ActorWord::kRunning);
-    return error;
+    return error == 0 ? receive_event(descriptor, message) : error;
 }
 
 }  // namespace simverbs::driver

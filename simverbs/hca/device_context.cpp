@@ -93,6 +93,14 @@ void DeviceContext::raise(AsyncEvent event, std::uint32_t number, std::uint32_t 
                          .kind = static_cast<std::uint32_t>(properties(event).subject)});
 }
 
+EventPipe* DeviceContext::events_of(std::uint32_t channel) {
+    if (channel == 0) {
+        return &events_;
+    }
+    CompletionChannel* const found = find(channels_, channel);
+    return found == nullptr ? nullptr : &found->events;
+}
+
 void DeviceContext::send_event(EventPipe& pipe, const EventMessage& message) {
     pipe.send(message);
     client_.event_delivered();

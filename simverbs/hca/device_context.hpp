@@ -192,6 +192,9 @@ class DeviceContext {
     // The trace names the subject by its number, the application knows it by a handle.
     void raise(AsyncEvent event, std::uint32_t number, std::uint32_t handle);
     void send_event(EventPipe& pipe, const EventMessage& message);
+    // The pipe of a completion channel, or with 0 that of asynchronous events. nullptr: there is no
+    // such channel.
+    [[nodiscard]] EventPipe* events_of(std::uint32_t channel);
 
   private:
     // For a handle that names no object of this context.

@@ -73,6 +73,9 @@ EventPipe::EventPipe(EventBacklog& backlog) : backlog_(backlog) {
 }
 
 EventPipe::~EventPipe() {
+    for (EventTaker* taker : takers_) {
+        taker->pipe = nullptr;
+    }
     std::erase(backlog_.pipes_, this);
     std::erase(backlog_.all_, this);
     close(writer_);
@@ -86,6 +89,9 @@ int EventPipe::take_reader() {
 }
 
 void EventPipe::send(const EventMessage& message) {
+    if (give(message)) {
+        return;
+    }
     const bool already_waits = !waiting_.empty();
     waiting_.push_back(message);
     if (!flush() && !already_waits) {
@@ -101,10 +107,34 @@ bool EventPipe::flush() {
         if (written < 0 && errno == EAGAIN) {
             break;
         }
+        in_socket_ += written > 0 ? 1 : 0;
         ++sent;  // taken, or nobody reads any more
     }
     waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(sent));
     return waiting_.empty();
+}
+
+bool EventPipe::give(const EventMessage& message) {
+    if (takers_.size() != 1 || holds_message() || !waiting_.empty()) {
+        return false;
+    }
+    EventTaker& taker = *takers_.front();
+    if (!taker.is_awake || taker.has_message) {
+        return false;
+    }
+    taker.message = message;
+    taker.has_message = true;
+    return true;
+}
+
+void EventPipe::add(EventTaker& taker) {
+    taker.pipe = this;
+    takers_.push_back(&taker);
+}
+
+void EventPipe::remove(EventTaker& taker) {
+    std::erase(takers_, &taker);
+    taker.pipe = nullptr;
 }
 
 bool EventPipe::has_reader() const {
@@ -123,6 +153,10 @@ void EventPipe::note_unread() {
 }
 
 bool EventPipe::separate() {
+    // The child has one of the threads that wait here, at most.
+    for (EventTaker* taker : takers_) {
+        taker->is_awake = false;
+    }
     if (!has_reader()) {
         return true;  // nobody reads it
     }
@@ -147,9 +181,20 @@ void EventPipe::restore() {
 }
 
 void EventPipe::send_unread() {
+    in_socket_ = 0;
     for (const EventMessage& each : unread_) {
-        ::send(writer_, &each, sizeof each, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (::send(writer_, &each, sizeof each, MSG_NOSIGNAL | MSG_DONTWAIT) > 0) {
+            ++in_socket_;
+        }
     }
+}
+
+int receive_event(int descriptor, EventMessage& message) {
+    const ssize_t got = recv(descriptor, &message, sizeof message, MSG_DONTWAIT);
+    if (got < 0) {
+        return errno;
+    }
+    return got == sizeof message ? 0 : EIO;
 }
 
 }  // namespace simverbs

@@ -1,7 +1,8 @@
 // How events reach an application: fixed-size messages through a pair of sockets, one of which
 // is the descriptor that the application polls.
 //
-// The writer never blocks and loses nothing: what a full socket does not take waits here.
+// The writer never blocks and loses nothing: what a full socket does not take waits here. A thread
+// of this process that waits in a verb gets its message without the socket (EventTaker).
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,25 @@ struct EventMessage {
 };
 static_assert(sizeof(EventMessage) == 16);
 
+// Names a completion channel of a context, or the asynchronous events of the context.
+struct EventSource {
+    std::uint32_t context = 0;
+    std::uint32_t channel = 0;  // 0: asynchronous events
+};
+
 class EventPipe;
+
+// A thread of this process that waits for the next message of a pipe.
+struct EventTaker {
+    EventPipe* pipe = nullptr;  // nullptr: gone
+    bool is_awake = true;       // false: it sleeps in the kernel, until the descriptor is readable
+    bool has_message = false;
+    EventMessage message;
+};
+
+// Takes the next message from a read end, without waiting. 0; EAGAIN: there is none; EIO: the write
+// end is gone; or another errno of recv(2).
+[[nodiscard]] int receive_event(int descriptor, EventMessage& message);
 
 // The pipes of a world, and those of them whose sockets were full.
 class EventBacklog {
@@ -62,6 +81,19 @@ class EventPipe {
     [[nodiscard]] int take_reader();
 
     void send(const EventMessage& message);
+    // Returns true if the socket has a message that no reader of this process has claimed.
+    [[nodiscard]] bool holds_message() const { return in_socket_ != 0; }
+    // The caller, a reader of this process, takes a message with receive_event() next, if there is
+    // one.
+    [[nodiscard]] bool claim() {
+        const bool holds = holds_message();
+        in_socket_ -= holds ? 1 : 0;
+        return holds;
+    }
+    // From here on a message goes to the taker, if there is none before it, no other taker waits
+    // too, and it is awake. Until remove(), or the end of the pipe.
+    void add(EventTaker& taker);
+    void remove(EventTaker& taker);
 
   private:
     friend class EventBacklog;
@@ -72,12 +104,17 @@ class EventPipe {
     bool separate();
     void restore();
     void send_unread();
+    // Returns true if a taker got the message.
+    bool give(const EventMessage& message);
 
     EventBacklog& backlog_;
     int reader_ = -1;  // -1: the caller's
     int writer_ = -1;
     int reader_number_ = -1;  // also of the caller's, which may have closed it
     ino_t reader_inode_ = 0;
+    // Sent and not claimed; more than there are if anybody else reads.
+    std::uint64_t in_socket_ = 0;
+    std::vector<EventTaker*> takers_;
     std::vector<EventMessage> waiting_;
     std::vector<EventMessage> unread_;  // as of note_unread()
 };

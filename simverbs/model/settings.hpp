@@ -224,7 +224,8 @@ inline constexpr auto kSettings = std::to_array<SettingRow>({
                 "of simverbs.h move time then, and the process has no thread but its own. A "
                 "program that sleeps in epoll_wait(2) until an event comes, or watches memory for "
                 "a peer's WRITE, waits for ever, and neither SIGUSR2 nor SIMVERBS_WARN tells "
-                "where. So may threads that wait for each other. Embedded worlds alone."},
+                "where. Once a second thread calls verbs, it is as with `on`. Embedded worlds "
+                "alone."},
     {.setting = Setting::kMemlock,
      .variable = "SIMVERBS_MEMLOCK",
      .scope = SettingScope::kProgram,

@@ -11,6 +11,7 @@
 
 #include "fabric/core/sim_time.hpp"
 
+#include "simverbs/threads/awaited.hpp"
 #include "simverbs/threads/clock_watch.hpp"
 #include "simverbs/threads/spin_lock.hpp"
 #include "simverbs/threads/thread_roster.hpp"
@@ -69,9 +70,9 @@ struct Actor {
     fabric::SimTime due_since{};         // since when that or its command waits
     std::uint64_t priority = 0;          // with a TurnOrder
     PendingCommand* command = nullptr;
-    int awaited = -1;    // blocked: the descriptor whose message lets it go on
-    WakeWord wake;       // of one that waits: lets it go on
-    bool spins = false;  // watches that word on a processor
+    Awaited* awaited = nullptr;  // blocked: what lets it go on
+    WakeWord wake;               // of one that waits: lets it go on
+    bool spins = false;          // watches that word on a processor
     std::atomic<Placement> placement{Placement::kOwn};
     int waits_to_sleep = 0;               // without watching it first, since that was in vain
     int vain_spins = 0;                   // in a row

@@ -273,7 +273,7 @@ void Conductor::release(Actor& actor) {
 
 void Conductor::release_blocked() {
     for (std::size_t i = blocked_.size(); i-- > 0;) {
-        if (has_message(blocked_[i].awaited)) {
+        if (blocked_[i].awaited->is_there()) {
             release_or_note(blocked_[i]);
         }
     }

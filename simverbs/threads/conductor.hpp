@@ -66,9 +66,16 @@ class Conductor final : private ThreadRoster::Listener {
     // The caller found nothing to poll, as of `seen` deliveries. `poller` belongs to the queue in
     // which it looked: see delivered().
     void empty_poll(std::uint64_t seen, std::atomic<std::uint32_t>* poller);
-    // The caller blocks in a verb until `descriptor`, a socket, is readable; 0, or EINTR as read(2)
-    // would. Several may wait for one: who returns may find nothing.
-    int wait_readable(int descriptor);
+    // The caller blocks in a verb until `awaited` is there; 0, or EINTR as read(2) would. Several
+    // may wait for one: who returns may find nothing.
+    int wait_for(Awaited& awaited);
+    // Calls `take` with the world held. Time stands.
+    template <typename Take>
+    auto look(Take take) {
+        const Visit visit(current());
+        const Lock lock(mutex_);
+        return take();
+    }
     // With the world held: a completion became visible in a queue that this actor polled last, 0
     // if none has; an event went to a descriptor; a peer wrote to memory.
     void delivered(std::uint32_t poller) {
@@ -119,9 +126,9 @@ class Conductor final : private ThreadRoster::Listener {
 
     [[nodiscard]] const RunMarks& marks() const { return marks_; }
 
-    // Starts the thread that moves time while all others sleep elsewhere. It looks for the first
-    // time `first_pause` after something was posted.
-    void start_helper(std::chrono::microseconds first_pause = kFirstPause);
+    // Starts the thread that moves time while all others sleep elsewhere, unless the options are
+    // without it: then it starts once a second thread calls something.
+    void start_helper();
     // Ends it, before what it looks at goes.
     void stop_helper();
     // Returns true if that thread exists.
@@ -273,6 +280,8 @@ class Conductor final : private ThreadRoster::Listener {
     void release_blocked();
     void remove_ended();
     [[nodiscard]] bool has_ended(Actor& actor);
+    // It looks for the first time `first_pause` after something was posted.
+    void start_helper_after(std::chrono::microseconds first_pause);
     void helper_loop(std::chrono::microseconds first_pause);
     void wait_until_wanted();
     void name_spinners();

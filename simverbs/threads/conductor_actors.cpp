@@ -1,6 +1,7 @@
 // The actors of a world: who they are, in which order they act, and when the order of what several
 // of them did is not known.
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -41,8 +42,10 @@ Actor& Conductor::find_current() {
     if (found == actors_.end() && simulation_.loop().events_run() != events_before_actors_) {
         marks_.set(Mark::kCameLate, actor.describe());
     }
-    actor.has_called = true;
-    ++callers_;
+    if (!std::exchange(actor.has_called, true) && ++callers_ == 2) {
+        start_helper_after(
+            kFirstPause);  // of threads that wait for each other in verbs, none leads
+    }
     t_clock_watch = {};
     t_known_actor = {&actor, id_};
     return actor;

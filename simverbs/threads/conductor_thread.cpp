@@ -61,10 +61,13 @@ void Conductor::warn(std::string_view why) {
     }
 }
 
-void Conductor::start_helper(std::chrono::microseconds first_pause) {
-    if (!options_.helper_thread) {
-        return;
+void Conductor::start_helper() {
+    if (options_.helper_thread) {
+        start_helper_after(kFirstPause);
     }
+}
+
+void Conductor::start_helper_after(std::chrono::microseconds first_pause) {
     std::call_once(helper_started_, [this, first_pause] {
         sigset_t all;
         sigset_t before;
@@ -92,7 +95,7 @@ void Conductor::continue_in_child(Helper helper) {
         // children end before it looks, and are not held up by it.
         helper_wanted_ = true;
         if (helper == Helper::kStarts) {
-            start_helper(kLastPause);
+            start_helper_after(kLastPause);
         }
     }
 }
@@ -175,8 +178,8 @@ void Conductor::name_spinners() {
 // Returns true if someone waits for an event in a verb, nobody runs, and nothing is to come.
 bool Conductor::all_sleep_in_verbs() {
     const bool anyone_blocks = std::ranges::any_of(actors_, [](const auto& actor) {
-        return actor->state == ActorState::kBlocked && actor->awaited >= 0 &&
-               !has_message(actor->awaited);
+        return actor->state == ActorState::kBlocked && actor->awaited != nullptr &&
+               !actor->awaited->is_there();
     });
     const bool anyone_calls =
         std::ranges::any_of(actors_, [](const auto& actor) { return actor->command != nullptr; });

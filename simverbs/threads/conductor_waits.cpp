@@ -198,16 +198,18 @@ void Conductor::let_pollers_look() {
     }
 }
 
-int Conductor::wait_readable(int descriptor) {
+int Conductor::wait_for(Awaited& awaited) {
     Actor& self = current();
     const Visit visit(self);
     HeldSignals signals;
     Lock lock(mutex_);
     // With the world held, so that no delivery slips in between the look and the wait.
-    if (has_message(descriptor)) {
+    awaited.attend(Attention::kAwake);
+    if (awaited.is_there()) {
+        awaited.attend(Attention::kNone);
         return 0;
     }
-    self.awaited = descriptor;
+    self.awaited = &awaited;
     self.state = ActorState::kBlocked;
     blocked_.take(self);
     forget_leader(self);
@@ -217,7 +219,7 @@ int Conductor::wait_readable(int descriptor) {
         if (lead(&self, Look::kAtRecords)) {
             continue;
         }
-        if (has_message(descriptor)) {
+        if (awaited.is_there()) {
             if (options_.schedule != Schedule::kSerial) {
                 break;  // delivered between steps
             }
@@ -230,18 +232,24 @@ int Conductor::wait_readable(int descriptor) {
             lock.lock();
             break;
         }
+        if (awaited.is_there()) {
+            continue;  // since it stopped to watch its word, and the descriptor need not tell
+        }
         if (!simulation_.loop().empty()) {
             want_helper();
         }
+        awaited.attend(Attention::kAsleep);
         lock.unlock();
-        error = signals.let_go() ? EINTR : wait_for_message(descriptor);
+        error = signals.let_go() ? EINTR : wait_for_message(awaited.descriptor());
         signals.hold();
         lock.lock();
+        awaited.attend(Attention::kAwake);
     }
     if (error == EINTR) {
         marks_.set(Mark::kWokenBySignal, self.describe());
     }
-    self.awaited = -1;
+    awaited.attend(Attention::kNone);
+    self.awaited = nullptr;
     self.state = ActorState::kRunning;
     holding_.take(self);
     note_visit(self);

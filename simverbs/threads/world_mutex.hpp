@@ -18,7 +18,10 @@ namespace simverbs {
 class WorldMutex {
   public:
     void lock() {
-        for (int i = 0; i < kLooks && is_held_.load(std::memory_order_relaxed); ++i) {
+        for (int i = 0; i < kLooks; ++i) {
+            if (!is_held_.load(std::memory_order_relaxed) && try_lock()) {
+                return;
+            }
             relax();
         }
         mutex_.lock();
@@ -56,7 +59,7 @@ class WorldMutex {
     [[nodiscard]] std::size_t waking() const { return count_; }
 
   private:
-    static constexpr int kLooks = 40;
+    static constexpr int kLooks = 100;
     static constexpr std::size_t kMost = 8;
 
     void unlock_and_wake() {

@@ -78,6 +78,11 @@ DeviceContext* Attachment::find(std::uint32_t context) const {
     return context == 0 || context > opened_.size() ? nullptr : opened_[context - 1];
 }
 
+EventPipe* Attachment::events_of(const EventSource& source) const {
+    DeviceContext* const context = find(source.context);
+    return context == nullptr ? nullptr : context->events_of(source.channel);
+}
+
 int Attachment::open(const OpenContext& command, HandleReply& reply) {
     if (command.device >= hcas_.size()) {
         return ENODEV;

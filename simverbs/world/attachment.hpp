@@ -16,6 +16,7 @@
 #include "simverbs/hca/client.hpp"
 #include "simverbs/hca/command.hpp"
 #include "simverbs/hca/doorbell.hpp"
+#include "simverbs/hca/event_pipe.hpp"
 #include "simverbs/world/simulation.hpp"
 
 namespace simverbs {
@@ -41,6 +42,8 @@ class Attachment {
     [[nodiscard]] std::string take_refusal() { return std::exchange(refusal_, {}); }
     // False: it names nothing that the process has opened.
     bool ring(const Doorbell& doorbell);
+    // nullptr: the process has not opened it, or has closed it since.
+    [[nodiscard]] EventPipe* events_of(const EventSource& source) const;
     // The process is no more: what it has opened is dead, without an event.
     void abandon();
 

@@ -1,6 +1,7 @@
 #include "simverbs/hca/event_pipe.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <poll.h>
@@ -119,6 +120,86 @@ TEST(EventPipe, ItsReaderIsGivenOutOnce) {
     EXPECT_GE(reader, 0);
     EXPECT_EQ(pipe.take_reader(), -1);
     ::close(reader);
+}
+
+// A pipe, its read end, and a thread that waits.
+class EventTakers : public testing::Test {
+  protected:
+    ~EventTakers() override { ::close(reader); }
+
+    EventBacklog backlog;
+    std::optional<EventPipe> pipe{std::in_place, backlog};
+    int reader = pipe->take_reader();
+    EventTaker taker;
+};
+
+TEST_F(EventTakers, GetsAMessageWithoutTheDescriptor) {
+    pipe->add(taker);
+    pipe->send({.subject = 7});
+    EXPECT_TRUE(taker.has_message);
+    EXPECT_EQ(taker.message.subject, 7U);
+    EXPECT_FALSE(readable(reader));
+    EXPECT_FALSE(pipe->holds_message());
+
+    pipe->send({.subject = 8});  // the next one waits for whoever comes next
+    EXPECT_EQ(taker.message.subject, 7U);
+    EXPECT_TRUE(pipe->holds_message());
+    EXPECT_EQ(subjects_at(reader), std::vector<std::uint32_t>{8});
+    pipe->remove(taker);
+}
+
+TEST_F(EventTakers, AsleepGetsItThroughTheDescriptor) {
+    pipe->add(taker);
+    taker.is_awake = false;
+    pipe->send({.subject = 7});
+    EXPECT_FALSE(taker.has_message);
+    EXPECT_EQ(subjects_at(reader), std::vector<std::uint32_t>{7});
+    pipe->remove(taker);
+}
+
+TEST_F(EventTakers, GetsNoMessageBeforeAnEarlierOne) {
+    pipe->send({.subject = 7});
+    pipe->add(taker);
+    pipe->send({.subject = 8});
+    EXPECT_FALSE(taker.has_message);
+    EXPECT_TRUE(pipe->claim());
+    EXPECT_TRUE(pipe->claim());
+    EXPECT_FALSE(pipe->claim());
+    EXPECT_EQ(subjects_at(reader), (std::vector<std::uint32_t>{7, 8}));
+    pipe->send({.subject = 9});
+    EXPECT_TRUE(taker.has_message);
+    pipe->remove(taker);
+}
+
+TEST_F(EventTakers, OfTwoNoneIsPreferred) {
+    EventTaker other;
+    pipe->add(taker);
+    pipe->add(other);
+    pipe->send({.subject = 7});
+    EXPECT_FALSE(taker.has_message || other.has_message);
+    EXPECT_EQ(subjects_at(reader), std::vector<std::uint32_t>{7});
+    pipe->remove(other);
+    EXPECT_TRUE(pipe->claim());
+    pipe->send({.subject = 8});
+    EXPECT_TRUE(taker.has_message);
+    pipe->remove(taker);
+}
+
+TEST_F(EventTakers, LearnsOfTheEndOfThePipe) {
+    pipe->add(taker);
+    pipe.reset();
+    EXPECT_EQ(taker.pipe, nullptr);
+}
+
+// A child finds what is sent in it in the socket, whichever thread goes on there.
+TEST_F(EventTakers, OfTheParentGetsNothingInAChild) {
+    pipe->add(taker);
+    backlog.note_unread();
+    EXPECT_TRUE(backlog.separate());
+    pipe->send({.subject = 7});
+    EXPECT_FALSE(taker.has_message);
+    EXPECT_EQ(subjects_at(reader), std::vector<std::uint32_t>{7});
+    pipe->remove(taker);
 }
 
 }  // namespace

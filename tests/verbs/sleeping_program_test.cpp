@@ -31,16 +31,19 @@ class SleepingProgram : public TwoHosts {
             Request(IBV_WR_RDMA_WRITE).from(a->range(0, 1)).to(b->address(0), b->mr->rkey).post(*a),
             0);
     }
+    void await_byte() {
+        for (int patience = 60'000; patience > 0 && !byte_is_there(); --patience) {
+            std::this_thread::sleep_for(1ms);
+        }
+        EXPECT_TRUE(byte_is_there());
+    }
     bool byte_is_there() { return *static_cast<volatile std::uint8_t*>(b->at()) == 7; }
 };
 
 TEST_F(SleepingProgram, IsWokenByTheLibrarysThread) {
     connect();
     write_a_byte();
-    for (int patience = 60'000; patience > 0 && !byte_is_there(); --patience) {
-        std::this_thread::sleep_for(1ms);
-    }
-    EXPECT_TRUE(byte_is_there());
+    await_byte();
     EXPECT_EQ(a->wait().status, IBV_WC_SUCCESS);
 }
 
@@ -54,6 +57,18 @@ TEST_F(SleepingProgram, WaitsInVainWithoutThatThread) {
     EXPECT_LE(threads_of_process(), before);  // that of an earlier world may have been ending
     EXPECT_EQ(a->wait().status, IBV_WC_SUCCESS);
     EXPECT_TRUE(byte_is_there());
+}
+
+TEST_F(SleepingProgram, GetsThatThreadOnceASecondThreadCallsVerbs) {
+    ASSERT_EQ(simverbs_set("helper_thread", "off"), 0);
+    connect();
+    std::thread([this] {
+        ibv_wc wc{};
+        EXPECT_EQ(ibv_poll_cq(b->cq, 1, &wc), 0);
+    }).join();
+    write_a_byte();
+    await_byte();
+    EXPECT_EQ(a->wait().status, IBV_WC_SUCCESS);
 }
 
 TEST_F(SleepingProgram, InABlockingVerbNeedsNoThread) {
