@@ -3,7 +3,8 @@
 //
 //     threads_bench [--pairs N] [--depth N] [--messages N] [--events] [--sleepers N] [--one-thread]
 //
-// Prints messages a second, and the processor time of the process, user and system.
+// With --one-thread one thread has all ends, and polls their queues in turn. Prints messages a
+// second, and the processor time of the process, user and system.
 #include <algorithm>
 #include <array>
 #include <barrier>
@@ -12,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -117,20 +119,18 @@ class End {
         require(ibv_post_recv(qp_, &wr, &bad) == 0, "ibv_post_recv");
     }
 
-    // Takes completions, at least one. How many of them were receives.
+    // Takes completions, if there are any. How many of them were receives.
     unsigned take() {
         std::array<ibv_wc, 32> wcs;
-        int found = 0;
-        while ((found = ibv_poll_cq(cq_, wcs.size(), wcs.data())) == 0) {
-            if (channel_ != nullptr) {
-                await_event();
-            }
-        }
-        require(found > 0, "ibv_poll_cq");
+        const int found = ibv_poll_cq(cq_, wcs.size(), wcs.data());
+        require(found >= 0, "ibv_poll_cq");
         unsigned received = 0;
         for (int i = 0; i < found; ++i) {
             require(wcs[static_cast<std::size_t>(i)].status == IBV_WC_SUCCESS, "completion");
             received += wcs[static_cast<std::size_t>(i)].opcode == IBV_WC_RECV ? 1 : 0;
+        }
+        if (found == 0 && channel_ != nullptr) {
+            await_event();
         }
         return received;
     }
@@ -158,38 +158,49 @@ class End {
     ibv_qp* qp_ = nullptr;
 };
 
-// Keeps `depth` messages under way in each direction; each message received is answered.
-void converse(End& end, bool begins, const Options& options) {
-    unsigned sent = 0;
-    unsigned received = 0;
-    if (begins) {
-        for (; sent < std::min(options.depth, options.messages); ++sent) {
-            end.send();
+// One end's part: it keeps `depth` messages under way; each message received is answered.
+class Part {
+  public:
+    Part(End& end, bool begins, const Options& options) : end_(end), messages_(options.messages) {
+        for (; begins && sent_ < std::min(options.depth, messages_); ++sent_) {
+            end_.send();
         }
     }
-    while (received < options.messages) {
-        for (unsigned got = end.take(); got > 0; --got) {
-            ++received;
-            end.receive();
-            if (sent < options.messages) {
-                end.send();
-                ++sent;
+    [[nodiscard]] bool is_done() const { return received_ == messages_; }
+    void go_on() {
+        for (unsigned got = end_.take(); got > 0; --got) {
+            ++received_;
+            end_.receive();
+            if (sent_ < messages_) {
+                end_.send();
+                ++sent_;
             }
         }
     }
+
+  private:
+    End& end_;
+    unsigned messages_;
+    unsigned sent_ = 0;
+    unsigned received_ = 0;
+};
+
+void converse(End& end, bool begins, const Options& options) {
+    for (Part part(end, begins, options); !part.is_done();) {
+        part.go_on();
+    }
 }
 
-// The same with both ends in one thread.
-void converse_alone(End& one, End& other, const Options& options) {
-    for (unsigned i = 0; i < options.messages; ++i) {
-        one.send();
-        while (other.take() == 0) {
+// The same with all ends in one thread.
+void converse_alone(std::span<const std::unique_ptr<End>> ends, const Options& options) {
+    std::vector<Part> parts;
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+        parts.emplace_back(*ends[i], i % 2 == 0, options);
+    }
+    while (!std::ranges::all_of(parts, &Part::is_done)) {
+        for (Part& part : parts) {
+            part.go_on();
         }
-        other.receive();
-        other.send();
-        while (one.take() == 0) {
-        }
-        one.receive();
     }
 }
 
@@ -247,7 +258,7 @@ int main(int argc, char** argv) {
     rusage before{};
     getrusage(RUSAGE_SELF, &before);
     if (options.one_thread) {
-        converse_alone(*ends[0], *ends[1], options);
+        converse_alone(std::span(ends).first(2UL * options.pairs), options);
     } else {
         std::vector<std::thread> threads;
         for (unsigned i = 0; i < 2 * options.pairs; ++i) {
