@@ -73,9 +73,7 @@ EventPipe::EventPipe(EventBacklog& backlog) : backlog_(backlog) {
 }
 
 EventPipe::~EventPipe() {
-    for (EventTaker* taker : takers_) {
-        taker->pipe = nullptr;
-    }
+    let_takers_go();
     std::erase(backlog_.pipes_, this);
     std::erase(backlog_.all_, this);
     close(writer_);
@@ -137,6 +135,13 @@ void EventPipe::remove(EventTaker& taker) {
     taker.pipe = nullptr;
 }
 
+void EventPipe::let_takers_go() {
+    for (EventTaker* taker : takers_) {
+        taker->pipe = nullptr;
+    }
+    takers_.clear();
+}
+
 bool EventPipe::has_reader() const {
     return inode_of(reader_number_) == reader_inode_;
 }
@@ -153,10 +158,7 @@ void EventPipe::note_unread() {
 }
 
 bool EventPipe::separate() {
-    // The child has one of the threads that wait here, at most.
-    for (EventTaker* taker : takers_) {
-        taker->is_awake = false;
-    }
+    let_takers_go();  // the child has one of those threads, at most, and it asks again
     if (!has_reader()) {
         return true;  // nobody reads it
     }

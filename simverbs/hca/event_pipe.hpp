@@ -33,7 +33,7 @@ class EventPipe;
 
 // A thread of this process that waits for the next message of a pipe.
 struct EventTaker {
-    EventPipe* pipe = nullptr;  // nullptr: gone
+    EventPipe* pipe = nullptr;  // nullptr: it waits for none, or no longer
     bool is_awake = true;       // false: it sleeps in the kernel, until the descriptor is readable
     bool has_message = false;
     EventMessage message;
@@ -91,7 +91,7 @@ class EventPipe {
         return holds;
     }
     // From here on a message goes to the taker, if there is none before it, no other taker waits
-    // too, and it is awake. Until remove(), or the end of the pipe.
+    // too, and it is awake. Until remove(), the end of the pipe, or separate().
     void add(EventTaker& taker);
     void remove(EventTaker& taker);
 
@@ -104,6 +104,7 @@ class EventPipe {
     bool separate();
     void restore();
     void send_unread();
+    void let_takers_go();
     // Returns true if a taker got the message.
     bool give(const EventMessage& message);
 

@@ -196,10 +196,10 @@ TEST_F(EventTakers, OfTheParentGetsNothingInAChild) {
     pipe->add(taker);
     backlog.note_unread();
     EXPECT_TRUE(backlog.separate());
+    EXPECT_EQ(taker.pipe, nullptr);
     pipe->send({.subject = 7});
     EXPECT_FALSE(taker.has_message);
     EXPECT_EQ(subjects_at(reader), std::vector<std::uint32_t>{7});
-    pipe->remove(taker);
 }
 
 }  // namespace
