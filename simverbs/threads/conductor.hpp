@@ -194,6 +194,7 @@ class Conductor final : private ThreadRoster::Listener {
     bool all_others_block(const Actor& self);
     // That expect_actors() waits for.
     [[nodiscard]] bool all_have_come() const { return callers_ >= expected_callers_; }
+    class BlockingWait;
     // Returns with the world held or let go.
     void rendezvous(Lock& lock, Actor& self, ActorState state, ActorList& list);
     static void hold(Lock& lock) {

@@ -198,6 +198,35 @@ void Conductor::let_pollers_look() {
     }
 }
 
+// Blocks its actor while it lives, with the world held where it begins. It also ends where the
+// thread is cancelled in its sleep (pthread_cancel(3)).
+class Conductor::BlockingWait {
+  public:
+    BlockingWait(Conductor& conductor, Lock& lock, Actor& self, Awaited& awaited)
+        : conductor_(conductor), lock_(lock), self_(self), awaited_(awaited) {
+        self.awaited = &awaited;
+        self.state = ActorState::kBlocked;
+        conductor.blocked_.take(self);
+        conductor.forget_leader(self);
+    }
+    ~BlockingWait() {
+        hold(lock_);
+        awaited_.attend(Attention::kNone);
+        self_.awaited = nullptr;
+        self_.state = ActorState::kRunning;
+        conductor_.holding_.take(self_);
+        conductor_.note_visit(self_);
+    }
+    BlockingWait(const BlockingWait&) = delete;
+    BlockingWait& operator=(const BlockingWait&) = delete;
+
+  private:
+    Conductor& conductor_;
+    Lock& lock_;
+    Actor& self_;
+    Awaited& awaited_;
+};
+
 int Conductor::wait_for(Awaited& awaited) {
     Actor& self = current();
     const Visit visit(self);
@@ -209,10 +238,7 @@ int Conductor::wait_for(Awaited& awaited) {
         awaited.attend(Attention::kNone);
         return 0;
     }
-    self.awaited = &awaited;
-    self.state = ActorState::kBlocked;
-    blocked_.take(self);
-    forget_leader(self);
+    const BlockingWait wait(*this, lock, self, awaited);
     const std::uint32_t ticket = self.wake.ticket();
     int error = 0;
     while (error == 0 && !self.wake.is_released(ticket)) {
@@ -248,11 +274,6 @@ int Conductor::wait_for(Awaited& awaited) {
     if (error == EINTR) {
         marks_.set(Mark::kWokenBySignal, self.describe());
     }
-    awaited.attend(Attention::kNone);
-    self.awaited = nullptr;
-    self.state = ActorState::kRunning;
-    holding_.take(self);
-    note_visit(self);
     return error;
 }
 

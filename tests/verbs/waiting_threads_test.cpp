@@ -1,10 +1,13 @@
 // Threads that wait for each other's messages by events.
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <optional>
 #include <random>
 #include <thread>
 
 #include <poll.h>
+#include <pthread.h>
 
 #include "two_hosts.hpp"
 
@@ -120,6 +123,22 @@ TEST_F(WaitingThreads, AreWokenWhicheverWayTheyWait) {
         one->receive();
     }
     peer.join();
+}
+
+TEST_F(WaitingThreads, MayBeCancelledInTheirSleep) {
+    other->receive();
+    std::thread peer([this] { other->await_event(); });
+    std::this_thread::sleep_for(20ms);
+    ASSERT_EQ(pthread_cancel(peer.native_handle()), 0);
+    peer.join();
+    std::thread([] {
+        std::array<char, 65536> stack;  // where that thread had its own
+        std::ranges::fill(stack, '\x5a');
+        const volatile char* const kept = stack.data();
+        EXPECT_EQ(kept[7], '\x5a');
+    }).join();
+    one->send();
+    other->await_message();
 }
 
 // One thread takes events in a verb, the other one sleeps in poll(2) on the same descriptor.
