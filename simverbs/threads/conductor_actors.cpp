@@ -42,7 +42,7 @@ Actor& Conductor::find_current() {
     if (found == actors_.end() && simulation_.loop().events_run() != events_before_actors_) {
         marks_.set(Mark::kCameLate, actor.describe());
     }
-    // Of threads that wait for each other in verbs, none may lead.
+    // Threads that wait for each other in verbs cannot always lead.
     if (!std::exchange(actor.has_called, true) && ++callers_ == 2) {
         start_helper_after(kFirstPause);
     }
