@@ -125,6 +125,8 @@ TEST_F(WaitingThreads, AreWokenWhicheverWayTheyWait) {
     peer.join();
 }
 
+// AddressSanitizer does not support the unwinding of a cancelled thread: a check of its own fails.
+#ifndef __SANITIZE_ADDRESS__
 TEST_F(WaitingThreads, MayBeCancelledInTheirSleep) {
     other->receive();
     std::thread peer([this] { other->await_event(); });
@@ -140,6 +142,7 @@ TEST_F(WaitingThreads, MayBeCancelledInTheirSleep) {
     one->send();
     other->await_message();
 }
+#endif
 
 // One thread takes events in a verb, the other one sleeps in poll(2) on the same descriptor.
 TEST_F(WaitingThreads, InPollAreWokenByWhatNobodyWaitsForInAVerb) {
