@@ -1,8 +1,8 @@
 // Memory that scenarios give to hosts: zeros, in pages that cost nothing while nobody touches them.
 //
 // To map and unmap memory, with the tables of its pages, took a fifth of a small scenario on a
-// virtual machine, by a profile. So the memories of a world share mappings, and the next world of
-// the thread gets the first of them, without its pages.
+// virtual machine, by a profile, and to touch it for the first time a tenth. So the memories of a
+// world share mappings, and the next world of the thread gets the first of them, zeroed.
 #pragma once
 
 #include <cstddef>
