@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include <fcntl.h>
+#include <pthread.h>
 
 namespace simverbs::abi {
 namespace {
@@ -43,6 +44,7 @@ bool read_what_is_left(Context& context, int descriptor, EventMessage& message) 
 
 bool read_event(Context& context, std::uint32_t channel, int descriptor, ChannelUse& use,
                 EventMessage& message) {
+    pthread_testcancel();  // as read(2) does, also where the event comes through memory
     const EventSource source{context.number(), channel};
     if (!context.admits()) {
         return read_what_is_left(context, descriptor, message);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -271,7 +272,15 @@ int EmbeddedWorld::take_event(const EventSource& source, int descriptor, EventMe
         EventPipe* const pipe = attachment_->events_of(source);
         return pipe == nullptr || pipe->claim();
     });
-    return is_there ? receive_event(descriptor, message) : EAGAIN;
+    if (!is_there) {
+        return EAGAIN;
+    }
+    // A thread that is cancelled here would leave a message that nobody looks for.
+    int state = 0;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    const int error = receive_event(descriptor, message);
+    pthread_setcancelstate(state, nullptr);
+    return error;
 }
 
 int EmbeddedWorld::await_event(const EventSource& source, int descriptor, EventMessage& message) {
