@@ -142,6 +142,19 @@ TEST_F(WaitingThreads, MayBeCancelledInTheirSleep) {
     one->send();
     other->await_message();
 }
+
+TEST_F(WaitingThreads, ThatAreCancelledTakeNoEventWithThem) {
+    other->receive();
+    one->send();
+    pollfd readable{other->descriptor(), POLLIN, 0};
+    ASSERT_EQ(poll(&readable, 1, 60'000), 1);
+    std::thread([this] {
+        pthread_cancel(pthread_self());
+        other->await_event();
+    }).join();
+    ASSERT_EQ(poll(&readable, 1, 0), 1);
+    other->await_message();
+}
 #endif
 
 // One thread takes events in a verb, the other one sleeps in poll(2) on the same descriptor.
