@@ -105,6 +105,7 @@ const std::vector<Planted>& planted() {
         {"Readmes", "fabric/core/a.cpp", "int x;\n", ""},
         {"NamedFiles", "fabric/core/README.md", "| `gone.hpp` | what was there |\n",
          "| `a/b.hpp` | of another folder |\n`gone.hpp` is mentioned only.\n"},
+        {"TopFolder", "results.tsv", "1\n", ""},
         {"DeadFiles", "fabric/core/a.cpp", "int x;\n", ""},
         {"Headers", "fabric/core/a.cpp", "#pragma once\n", "// What this models.\n"},
         {"Promises", "fabric/core/a.cpp", std::string("// TO") + "DO: later\n", "// Done.\n"},

@@ -54,6 +54,7 @@ struct Rule {
 [[nodiscard]] Violations check_line_width(const SourceTree& tree);
 [[nodiscard]] Violations check_comments(const SourceTree& tree);
 [[nodiscard]] Violations check_names(const SourceTree& tree);
+[[nodiscard]] Violations check_top_folder(const SourceTree& tree);
 [[nodiscard]] Violations check_dead_files(const SourceTree& tree);
 [[nodiscard]] Violations check_headers(const SourceTree& tree);
 [[nodiscard]] Violations check_promises(const SourceTree& tree);

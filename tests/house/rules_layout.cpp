@@ -111,6 +111,34 @@ Violations check_names(const SourceTree& tree) {
     return found;
 }
 
+// A newcomer reads the top folder first. The last one is a build folder's, by a link.
+Violations check_top_folder(const SourceTree& tree) {
+    static const std::set<std::string, std::less<>> kAllowed = {"CHANGELOG.md",
+                                                                "CMakeLists.txt",
+                                                                "CMakePresets.json",
+                                                                "LICENSE",
+                                                                "README.md",
+                                                                "cmake",
+                                                                "dev",
+                                                                "docs",
+                                                                "fabric",
+                                                                "include",
+                                                                "scenarios",
+                                                                "simverbs",
+                                                                "tests",
+                                                                "tutorials",
+                                                                "viz",
+                                                                "compile_commands.json"};
+    Violations found;
+    for (const SourceFile& file : tree) {
+        const std::string top = file.path.substr(0, file.path.find('/'));
+        if (!top.starts_with('.') && !kAllowed.contains(top)) {
+            found.push_back({file.path, 0, "does not belong to the top folder"});
+        }
+    }
+    return found;
+}
+
 // A source is alive when a CMakeLists.txt or a script of its folder, or of one above, names it.
 Violations check_dead_files(const SourceTree& tree) {
     Violations found;
@@ -171,7 +199,7 @@ Violations check_secrets(const SourceTree& tree) {
 }
 
 std::span<const Rule> rules() {
-    static constexpr std::array<Rule, 19> kRules = {{
+    static constexpr std::array<Rule, 20> kRules = {{
         {"Arrows", check_arrows},
         {"VerbsHeader", check_verbs_header},
         {"Clocks", check_clocks},
@@ -187,6 +215,7 @@ std::span<const Rule> rules() {
         {"Names", check_names},
         {"Readmes", check_readmes},
         {"NamedFiles", check_named_files},
+        {"TopFolder", check_top_folder},
         {"DeadFiles", check_dead_files},
         {"Headers", check_headers},
         {"Promises", check_promises},
