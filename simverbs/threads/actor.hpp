@@ -102,6 +102,7 @@ struct Actor {
     // Free, written by its thread at each poll, so that others look at the rest for less.
     alignas(64) std::atomic<std::uint32_t> polls_in_vain{0};
     std::uint32_t leader_polls = 0;  // those of the leader, when it asked last
+    const void* polled = nullptr;    // the queue that it polled last
 
     [[nodiscard]] bool leaves() const { return thread->leaves.load(std::memory_order_acquire); }
     // For messages: its name, or that of its thread.

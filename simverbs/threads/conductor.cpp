@@ -125,7 +125,7 @@ void Conductor::empty_poll(std::uint64_t seen, std::atomic<std::uint32_t>* polle
     }
     const Visit visit(self);
     if (options_.schedule == Schedule::kFree) {
-        poll_freely(self, seen);
+        poll_freely(self, seen, poller);
         return;
     }
     Lock lock(mutex_);

@@ -227,8 +227,11 @@ class Conductor final : private ThreadRoster::Listener {
     }
     // Nobody else needs the processor of a thread that watches its word.
     [[nodiscard]] bool has_processor_to_spin() const {
-        return !outnumber_processors() && holding_.size() + spinning_ < processors_.count();
+        return options_.schedule == Schedule::kFree
+                   ? count_awake() + spinning_ < processors_.count()
+                   : !outnumber_processors() && holding_.size() + spinning_ < processors_.count();
     }
+    [[nodiscard]] std::size_t count_awake() const;
     void sleep_until_released(Lock& lock, Actor& self, std::uint32_t ticket);
     void wake_next_here();
     void take_placement(Actor& self) const;
@@ -260,7 +263,8 @@ class Conductor final : private ThreadRoster::Listener {
     void watch_for_stall(std::size_t events);
     void write_report(std::string_view why);
     void warn(std::string_view why);
-    void poll_freely(Actor& self, std::uint64_t seen);
+    [[nodiscard]] bool watch_deliveries(std::uint64_t seen) const;
+    void poll_freely(Actor& self, std::uint64_t seen, const void* queue);
     void release_pollers(bool anything_happened);
     bool show_before_jump();
     void begin_turns(std::uint64_t order);

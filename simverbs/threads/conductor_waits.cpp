@@ -35,6 +35,10 @@ constexpr std::uint32_t kPollsWithoutLook = 16;
 constexpr std::uint32_t kPollsBeforeYield = 1024;
 constexpr std::uint32_t kLeadersPollsBeforeYield = 256;
 constexpr std::uint32_t kFollowersPollsBeforeYield = 4;
+// Free: how often an empty poll looks for a delivery before it returns, where another thread leads,
+// and as how many polls that counts. It takes about 1 us.
+constexpr int kLooksForDelivery = 32;
+constexpr std::uint32_t kPollsPerWatch = 4;
 
 }  // namespace
 
@@ -98,6 +102,16 @@ bool Conductor::spin(Lock& lock, Actor& self, std::uint32_t ticket) {
     }
     self.vain_spins = 0;
     return true;
+}
+
+// Free: of those that run or poll, as far as is known.
+std::size_t Conductor::count_awake() const {
+    return static_cast<std::size_t>(std::ranges::count_if(actors_, [](const auto& actor) {
+        const ActorState state = actor->state.load(std::memory_order_relaxed);
+        return (state == ActorState::kRunning || state == ActorState::kPolling) && !actor->gone &&
+               !actor->watch.was_asleep() &&
+               actor->thread->joins.load(std::memory_order_relaxed) == 0;
+    }));
 }
 
 void Conductor::stop_spinning(Actor& actor) {
@@ -295,25 +309,49 @@ bool Conductor::leader_polls_still(Actor& self) {
     return std::exchange(self.leader_polls, polls) != polls;
 }
 
+// Looks for a delivery a few times. Each poll takes cache lines from the processor of the thread
+// that leads and is about to write there; a look takes one.
+bool Conductor::watch_deliveries(std::uint64_t seen) const {
+    for (int i = 0; i < kLooksForDelivery; ++i) {
+        if (deliveries_.load(std::memory_order_relaxed) != seen) {
+            return true;
+        }
+        relax();
+    }
+    return false;
+}
+
 // The caller counts as waiting from here to its next call that is not an empty poll, or until
-// something is delivered. All wait: time jumps; else it keeps pace with the wall.
-void Conductor::poll_freely(Actor& self, std::uint64_t seen) {
+// something is delivered. All wait: time jumps; else it keeps pace with the wall. `queue` is where
+// it looked.
+void Conductor::poll_freely(Actor& self, std::uint64_t seen, const void* queue) {
+    bool repeats = std::exchange(self.polled, queue) == queue && queue != nullptr;
     if (self.seen.load(std::memory_order_relaxed) != seen) {
         self.seen.store(seen, std::memory_order_release);  // what it did before is there
+        repeats = false;
     }
     if (self.state.load(std::memory_order_relaxed) != ActorState::kPolling) {
         self.state.store(ActorState::kPolling, std::memory_order_release);
+        repeats = false;
     }
-    const std::uint32_t polls = self.polls_in_vain.load(std::memory_order_relaxed) + 1;
-    self.polls_in_vain.store(polls, std::memory_order_relaxed);
     const Actor* const leader = leader_.load(std::memory_order_relaxed);
     const bool leads = leader == nullptr || leader == &self;
-    if (polls % polls_before_yield(leads) == 0) {
+    const bool watches = repeats && !leads && !crowded_.load(std::memory_order_relaxed);
+    const std::uint32_t before = self.polls_in_vain.load(std::memory_order_relaxed);
+    const std::uint32_t polls = before + (watches ? kPollsPerWatch : 1);
+    self.polls_in_vain.store(polls, std::memory_order_relaxed);
+    const auto is_due = [before, polls](std::uint32_t every) {
+        return before / every != polls / every;
+    };
+    if (is_due(polls_before_yield(leads))) {
         sched_yield();  // the thread that it waits for may be queued on this processor
+    }
+    if (watches && watch_deliveries(seen)) {
+        return;
     }
     const bool has_nothing_to_lead =
         nothing_left_.load(std::memory_order_relaxed) && nothing_queued();
-    if ((has_nothing_to_lead || !leads) && polls % kPollsWithoutLook != 0) {
+    if ((has_nothing_to_lead || !leads) && !is_due(kPollsWithoutLook)) {
         return;
     }
     const Lock lock(mutex_, std::try_to_lock);
