@@ -19,6 +19,7 @@
 #include "simverbs/abi/misuse.hpp"
 #include "simverbs/abi/objects.hpp"
 #include "simverbs/abi/operations.hpp"
+#include "simverbs/threads/uncancelled.hpp"
 
 namespace simverbs::abi {
 namespace {
@@ -124,6 +125,7 @@ SIMVERBS_ABI int simverbs_abi_ibv_destroy_comp_channel(ibv_comp_channel* handle)
                       "the channel is used by {}: destroy them first",
                       fabric::counted(static_cast<std::size_t>(channel.refcnt), "CQ"));
     }
+    const Uncancelled uncancelled;
     DestroyChannel command;
     command.handle = channel.number();
     const int error = as_object(channel.context).execute(command);

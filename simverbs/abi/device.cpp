@@ -27,6 +27,7 @@
 #include "simverbs/abi/rdma_cm_library.hpp"
 #include "simverbs/abi/warnings.hpp"
 #include "simverbs/simverbs.h"
+#include "simverbs/threads/uncancelled.hpp"
 
 namespace simverbs::abi {
 namespace {
@@ -87,6 +88,7 @@ Context::Context(Device& opened, Channel& channel, std::uint32_t handle, int eve
 }
 
 Context::~Context() {
+    const Uncancelled uncancelled;
     close(older.context.cmd_fd);
     close(older.context.async_fd);
     pthread_mutex_destroy(&older.context.mutex);

@@ -19,6 +19,7 @@
 #include "simverbs/abi/rdma_cm_descriptors.hpp"
 #include "simverbs/abi/warnings.hpp"
 #include "simverbs/model/settings.hpp"
+#include "simverbs/threads/uncancelled.hpp"
 #include "simverbs/world/environment.hpp"
 
 namespace simverbs::abi {
@@ -96,6 +97,7 @@ driver::EmbeddedOptions& Process::options() {
 
 // SIMVERBS_SERVER names a world that a server owns; without it the world is made here.
 void Process::find_world() {
+    const Uncancelled uncancelled;
     tried_ = true;
     name_unknown_variables();
     std::string error;

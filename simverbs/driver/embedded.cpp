@@ -11,7 +11,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 
 #include "simverbs/driver/awaited_event.hpp"
 #include "simverbs/threads/held_signals.hpp"
+#include "simverbs/threads/uncancelled.hpp"
 
 namespace simverbs::driver {
 namespace {
@@ -275,12 +275,8 @@ int EmbeddedWorld::take_event(const EventSource& source, int descriptor, EventMe
     if (!is_there) {
         return EAGAIN;
     }
-    // A thread that is cancelled here would leave a message that nobody looks for.
-    int state = 0;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    const int error = receive_event(descriptor, message);
-    pthread_setcancelstate(state, nullptr);
-    return error;
+    const Uncancelled uncancelled;  // nobody would look for the message that it leaves
+    return receive_event(descriptor, message);
 }
 
 int EmbeddedWorld::await_event(const EventSource& source, int descriptor, EventMessage& message) {

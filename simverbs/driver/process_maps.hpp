@@ -7,6 +7,8 @@
 #include <memory>
 #include <optional>
 
+#include "simverbs/threads/uncancelled.hpp"
+
 namespace simverbs::driver {
 
 struct Mapping {
@@ -39,6 +41,7 @@ class ProcessMaps {
     struct Close {
         void operator()(std::FILE* file) const { std::fclose(file); }
     };
+    Uncancelled uncancelled_;  // the file would stay open
     std::unique_ptr<std::FILE, Close> file_;
     bool can_look_up_;
     Mapping last_;  // the one that was read last

@@ -25,6 +25,7 @@
 #include "simverbs/model/access.hpp"
 #include "simverbs/model/personalities.hpp"
 #include "simverbs/threads/thread_roster.hpp"
+#include "simverbs/threads/uncancelled.hpp"
 
 namespace simverbs::driver {
 namespace {
@@ -161,6 +162,7 @@ ServedChannel::~ServedChannel() {
 
 void ServedChannel::wake_server() {
     if (area_.server_sleeps.value.load(std::memory_order_seq_cst) != 0) {
+        const Uncancelled uncancelled;
         const std::uint64_t one = 1;
         [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof one);
     }
@@ -184,6 +186,7 @@ int ServedChannel::execute(CommandCode code, std::span<const std::byte> command,
     request.length = static_cast<std::uint32_t>(command.size());
     request.reply_length = static_cast<std::uint32_t>(reply.size());
     std::memcpy(request.bytes.data(), command.data(), command.size());
+    const Uncancelled uncancelled;
     const std::lock_guard lock(command_mutex_);
     if (server_gone_) {
         refusal = kWorldHasGone;
@@ -336,6 +339,7 @@ void ServedChannel::ring(const Doorbell& doorbell) {
 }
 
 bool ServedChannel::has_gone(std::chrono::milliseconds wait) {
+    const Uncancelled uncancelled;
     pollfd server{socket_, POLLRDHUP, 0};
     if (poll(&server, 1, static_cast<int>(wait.count())) > 0 &&
         (server.revents & (POLLRDHUP | POLLHUP)) != 0) {
@@ -355,6 +359,7 @@ void ServedChannel::note_gone() {
 }
 
 std::byte* ServedChannel::map_ring(const RingReply& ring, int descriptor) {
+    const Uncancelled uncancelled;
     return rings_.map(descriptor, ring.place);
 }
 

@@ -39,6 +39,18 @@ void replace(ActorSlot& slot, EarlyWord before, EarlyWord after) {
     }
 }
 
+// A thread blocks in a verb while it lives. It also ends where the thread is cancelled.
+class BlockedSlot {
+  public:
+    explicit BlockedSlot(ActorSlot& slot) : slot_(slot) { set_state(slot, ActorWord::kBlocked); }
+    ~BlockedSlot() { set_state(slot_, ActorWord::kRunning); }
+    BlockedSlot(const BlockedSlot&) = delete;
+    BlockedSlot& operator=(const BlockedSlot&) = delete;
+
+  private:
+    ActorSlot& slot_;
+};
+
 }  // namespace
 
 std::uint32_t ServedChannel::actor() {
@@ -225,10 +237,12 @@ int ServedChannel::await_event(const EventSource& /*source*/, int descriptor,
     HeldSignals signals;
     t_slot.posts_in_a_row = 0;
     slot.seen.store(area_.events.value.load(std::memory_order_acquire), std::memory_order_relaxed);
-    set_state(slot, ActorWord::kBlocked);
-    wake_server();
-    const int error = signals.let_go() ? EINTR : wait_for_message(descriptor);
-    set_state(slot, ActorWord::kRunning);
+    int error = 0;
+    {
+        const BlockedSlot blocked(slot);
+        wake_server();
+        error = signals.let_go() ? EINTR : wait_for_message(descriptor);
+    }
     return error == 0 ? receive_event(descriptor, message) : error;
 }
 

@@ -16,6 +16,7 @@
 #include "simverbs/threads/spin_lock.hpp"
 #include "simverbs/threads/thread_roster.hpp"
 #include "simverbs/threads/thread_watch.hpp"
+#include "simverbs/threads/uncancelled.hpp"
 #include "simverbs/threads/wake_word.hpp"
 #include "simverbs/world/attachment.hpp"
 
@@ -139,7 +140,7 @@ class ActorList {
     std::vector<Actor*> actors_;
 };
 
-// Marks an actor as being in the conductor, while it lives.
+// Marks an actor as being in the conductor, while it lives. Its thread is not cancelled meanwhile.
 class Visit {
   public:
     explicit Visit(Actor& actor) : inside_(*actor.thread) { t_clock_watch.is_inside = true; }
@@ -147,7 +148,10 @@ class Visit {
     Visit(const Visit&) = delete;
     Visit& operator=(const Visit&) = delete;
 
+    [[nodiscard]] const Uncancelled& uncancelled() const { return uncancelled_; }
+
   private:
+    Uncancelled uncancelled_;
     Inside inside_;
 };
 

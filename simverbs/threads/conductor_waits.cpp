@@ -227,6 +227,7 @@ class Conductor::BlockingWait {
         hold(lock_);
         awaited_.attend(Attention::kNone);
         self_.awaited = nullptr;
+        self_.due = false;
         self_.state = ActorState::kRunning;
         conductor_.holding_.take(self_);
         conductor_.note_visit(self_);
@@ -280,7 +281,9 @@ int Conductor::wait_for(Awaited& awaited) {
         }
         awaited.attend(Attention::kAsleep);
         lock.unlock();
-        error = signals.let_go() ? EINTR : wait_for_message(awaited.descriptor());
+        error = signals.let_go() ? EINTR : visit.uncancelled().except_in([&awaited] {
+            return wait_for_message(awaited.descriptor());
+        });
         signals.hold();
         lock.lock();
         awaited.attend(Attention::kAwake);
