@@ -140,10 +140,14 @@ class ActorList {
     std::vector<Actor*> actors_;
 };
 
-// Marks an actor as being in the conductor, while it lives. Its thread is not cancelled meanwhile.
+// Marks an actor as being in the conductor, while it lives. Its thread is not cancelled meanwhile,
+// if there are others.
 class Visit {
   public:
-    explicit Visit(Actor& actor) : inside_(*actor.thread) { t_clock_watch.is_inside = true; }
+    explicit Visit(Actor& actor, bool has_others = true)
+        : uncancelled_(has_others), inside_(*actor.thread) {
+        t_clock_watch.is_inside = true;
+    }
     ~Visit() { t_clock_watch.is_inside = false; }
     Visit(const Visit&) = delete;
     Visit& operator=(const Visit&) = delete;

@@ -123,7 +123,7 @@ void Conductor::empty_poll(std::uint64_t seen, std::atomic<std::uint32_t>* polle
     if (t_clock_watch.take_sleep()) [[unlikely]] {
         note_sleep(self);
     }
-    const Visit visit(self);
+    const Visit visit(self, has_others_.load(std::memory_order_relaxed));
     if (options_.schedule == Schedule::kFree) {
         poll_freely(self, seen, poller);
         return;

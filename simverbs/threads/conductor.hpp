@@ -328,6 +328,7 @@ class Conductor final : private ThreadRoster::Listener {
     // Threads look at these without the lock, so no other data is in their cache lines, and what
     // seldom changes is apart from what often does.
     alignas(64) std::atomic<bool> several_actors_{false};
+    std::atomic<bool> has_others_{false};    // more actors than one exist, under any schedule
     std::atomic<bool> nothing_left_{false};  // free: no event was pending after the last poll
     std::atomic<bool> crowded_{false};       // free: more threads were awake than processors exist
     std::atomic<Actor*> leader_{nullptr};    // the one that led last; changed with the lock

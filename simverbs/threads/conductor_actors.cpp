@@ -99,6 +99,7 @@ void Conductor::number_actors() {
 }
 
 void Conductor::count_actors() {
+    has_others_.store(actors_.size() > 1, std::memory_order_relaxed);
     several_actors_.store(actors_.size() > 1 && options_.schedule != Schedule::kFree,
                           std::memory_order_relaxed);
 }

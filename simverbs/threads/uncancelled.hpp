@@ -9,14 +9,26 @@ namespace simverbs {
 
 class Uncancelled {
   public:
-    Uncancelled() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
-    ~Uncancelled() { pthread_setcancelstate(before_, nullptr); }
+    // Where it is not needed, since no other thread exists, it changes nothing.
+    explicit Uncancelled(bool needed = true) : changes_(needed) {
+        if (changes_) {
+            pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_);
+        }
+    }
+    ~Uncancelled() {
+        if (changes_) {
+            pthread_setcancelstate(before_, nullptr);
+        }
+    }
     Uncancelled(const Uncancelled&) = delete;
     Uncancelled& operator=(const Uncancelled&) = delete;
 
     // Calls what sleeps in the kernel: there the thread may be cancelled, if it may at all.
     template <class Sleep>
     auto except_in(Sleep sleep) const {
+        if (!changes_) {
+            return sleep();
+        }
         const Back back(before_);
         return sleep();
     }
@@ -30,6 +42,7 @@ class Uncancelled {
         Back& operator=(const Back&) = delete;
     };
 
+    const bool changes_;
     int before_ = PTHREAD_CANCEL_ENABLE;
 };
 
