@@ -9,7 +9,7 @@ namespace simverbs {
 
 class Uncancelled {
   public:
-    // Where it is not needed, since no other thread exists, it changes nothing.
+    // Does nothing if `needed` is false, as for a thread that no other one can cancel.
     explicit Uncancelled(bool needed = true) : changes_(needed) {
         if (changes_) {
             pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_);
