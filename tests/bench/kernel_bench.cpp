@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +16,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -114,6 +116,23 @@ void stay_on(int processor) {
     require(pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0, "one processor");
 }
 
+// Two processes that give up the first processor in turns.
+void yield_to_another(int times) {
+    stay_on(0);
+    const pid_t other = fork();
+    if (other == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        while (true) {
+            sched_yield();
+        }
+    }
+    for (int i = 0; i < times; ++i) {
+        sched_yield();
+    }
+    kill(other, SIGKILL);
+    wait_for_child(other);
+}
+
 // Two threads on the first two processors write a word in turns.
 void hand_over_a_line(int times) {
     alignas(128) static std::atomic<int> word{0};
@@ -142,6 +161,16 @@ int main() {
     measure("a program that ends at once", 100, 1, start_a_program);
     const Echo echo;
     measure("by a pipe to another process and back", 5'000, 1, [&echo] { echo.exchange(); });
+    // In processes of their own, as this one is to stay on any processor.
+    constexpr int kYields = 20'000;
+    measure("to a process that yields, by yielding, and back", 1, kYields, [] {
+        const pid_t child = fork();
+        if (child == 0) {
+            yield_to_another(kYields);
+            _exit(0);
+        }
+        wait_for_child(child);
+    });
     if (std::thread::hardware_concurrency() > 1) {
         constexpr int kHandOvers = 200'000;
         measure("by a cache line to another processor and back", 1, kHandOvers,
