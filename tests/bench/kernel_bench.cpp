@@ -12,8 +12,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
+#include <vector>
 
-#include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -46,6 +46,7 @@ void measure(const char* what, int times, int each, Act act) {
     }
     std::sort(figures.begin(), figures.end());
     std::printf("%.3f %s\n", figures[figures.size() / 2], what);
+    std::fflush(stdout);  // a child would print it once more
 }
 
 void touch_pages(std::size_t count) {
@@ -60,7 +61,9 @@ void touch_pages(std::size_t count) {
 }
 
 void wait_for_child(pid_t child) {
-    require(child > 0 && waitpid(child, nullptr, 0) == child, "a child");
+    int status = 0;
+    require(child > 0 && waitpid(child, &status, 0) == child, "a child");
+    require(status == 0, "a child that failed");
 }
 
 void fork_and_wait() {
@@ -87,7 +90,9 @@ class Echo {
         std::array<int, 2> there{};
         std::array<int, 2> back{};
         require(pipe(there.data()) == 0 && pipe(back.data()) == 0, "pipe");
-        if (fork() == 0) {
+        const pid_t other = fork();
+        require(other >= 0, "fork");
+        if (other == 0) {
             close(there[1]);
             char byte = 0;
             while (read(there[0], &byte, 1) == 1 && write(back[1], &byte, 1) == 1) {
@@ -109,17 +114,31 @@ class Echo {
     int from_ = -1;
 };
 
-void stay_on(int processor) {
+// The processors that this process may use.
+std::vector<std::size_t> processors() {
+    cpu_set_t set;
+    require(sched_getaffinity(0, sizeof set, &set) == 0, "sched_getaffinity");
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < CPU_SETSIZE; ++i) {
+        if (CPU_ISSET(i, &set)) {
+            found.push_back(i);
+        }
+    }
+    return found;
+}
+
+void stay_on(std::size_t processor) {
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(processor, &set);
-    require(pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0, "one processor");
+    require(sched_setaffinity(0, sizeof set, &set) == 0, "one processor");
 }
 
-// Two processes that give up the first processor in turns.
-void yield_to_another(int times) {
-    stay_on(0);
+// Two processes that give up one processor in turns.
+void yield_to_another(std::size_t processor, int times) {
+    stay_on(processor);
     const pid_t other = fork();
+    require(other >= 0, "fork");
     if (other == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         while (true) {
@@ -130,14 +149,14 @@ void yield_to_another(int times) {
         sched_yield();
     }
     kill(other, SIGKILL);
-    wait_for_child(other);
+    waitpid(other, nullptr, 0);
 }
 
-// Two threads on the first two processors write a word in turns.
-void hand_over_a_line(int times) {
+// Two threads on two processors write a word in turns.
+void hand_over_a_line(const std::vector<std::size_t>& on, int times) {
     alignas(128) static std::atomic<int> word{0};
-    const auto take_turns = [times](int own) {
-        stay_on(own);
+    const auto take_turns = [&on, times](int own) {
+        stay_on(on[static_cast<std::size_t>(own)]);
         for (int i = own; i < 2 * times; i += 2) {
             while (word.load(std::memory_order_acquire) != i) {
             }
@@ -163,17 +182,18 @@ int main() {
     measure("by a pipe to another process and back", 5'000, 1, [&echo] { echo.exchange(); });
     // In processes of their own, as this one is to stay on any processor.
     constexpr int kYields = 20'000;
-    measure("to a process that yields, by yielding, and back", 1, kYields, [] {
+    const std::vector<std::size_t> on = processors();
+    measure("to a process that yields, by yielding, and back", 1, kYields, [&on] {
         const pid_t child = fork();
         if (child == 0) {
-            yield_to_another(kYields);
+            yield_to_another(on[0], kYields);
             _exit(0);
         }
         wait_for_child(child);
     });
-    if (std::thread::hardware_concurrency() > 1) {
+    if (on.size() > 1) {
         constexpr int kHandOvers = 200'000;
         measure("by a cache line to another processor and back", 1, kHandOvers,
-                [] { hand_over_a_line(kHandOvers); });
+                [&on] { hand_over_a_line(on, kHandOvers); });
     }
 }
