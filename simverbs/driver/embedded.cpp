@@ -392,7 +392,7 @@ constexpr std::size_t kMappedRing = std::size_t{256} << 10;
 
 }  // namespace
 
-RingMemory EmbeddedWorld::make_ring(std::size_t bytes) {
+RingMemory EmbeddedWorld::make_ring(std::size_t bytes, std::size_t zeroed) {
     if (bytes >= kMappedRing) {
         void* const pages =
             mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -403,7 +403,7 @@ RingMemory EmbeddedWorld::make_ring(std::size_t bytes) {
     if (memory == nullptr) {
         return {};
     }
-    std::memset(memory, 0, bytes);
+    std::memset(memory, 0, zeroed);
     return {static_cast<std::byte*>(memory), bytes};
 }
 

@@ -81,7 +81,7 @@ class EmbeddedWorld final : public Channel, private Client, private HostPrograms
     void request_report() noexcept override { conductor_->request_report(); }
 
     AddressSpace& memory() override { return memory_; }
-    RingMemory make_ring(std::size_t bytes) override;
+    RingMemory make_ring(std::size_t bytes, std::size_t zeroed) override;
     void release_ring(const RingMemory& ring) override;
     void hand_over(int descriptor) override { handed_over_ = descriptor; }
     void completion_delivered(const CompletionRing* queue) override {

@@ -11,7 +11,7 @@
 
 namespace simverbs {
 
-// Memory that driver and device share. Zeroed, aligned to a cache line.
+// Memory that driver and device share, aligned to a cache line.
 struct RingMemory {
     std::byte* base = nullptr;
     std::size_t bytes = 0;
@@ -24,8 +24,9 @@ class Client {
     virtual ~Client() = default;
 
     [[nodiscard]] virtual AddressSpace& memory() = 0;
-    // base is null when there is no memory left.
-    [[nodiscard]] virtual RingMemory make_ring(std::size_t bytes) = 0;
+    // The first `zeroed` bytes are zero; the others may be what was left in memory of the same
+    // client. base is null when there is no memory left.
+    [[nodiscard]] virtual RingMemory make_ring(std::size_t bytes, std::size_t zeroed) = 0;
     virtual void release_ring(const RingMemory& ring) = 0;
     // How the driver finds it, here in the same process.
     [[nodiscard]] virtual RingReply ring_reply(const RingMemory& ring) const {

@@ -120,7 +120,8 @@ int DeviceContext::execute(const CreateCompletionCounter& /*command*/,
     if (completion_counters_.size() >= most) {
         return refuse(ENOMEM, "the context has max_counters {} completion counters", most);
     }
-    const RingMemory ring = client_.make_ring(sizeof(CompletionCounterRing));
+    const RingMemory ring =
+        client_.make_ring(sizeof(CompletionCounterRing), sizeof(CompletionCounterRing));
     if (ring.base == nullptr) {
         return refuse_ring();
     }

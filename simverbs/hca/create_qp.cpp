@@ -191,7 +191,8 @@ int DeviceContext::execute(const CreateQp& command, CreateQpReply& reply) {
     }
     parts.send = send_shape(granted);
     parts.receive = receive_queue_shape(granted.receive_requests, granted.receive_segments);
-    parts.ring = client_.make_ring(queue_pair_ring_bytes(parts.send, parts.receive));
+    parts.ring =
+        client_.make_ring(queue_pair_ring_bytes(parts.send, parts.receive), sizeof(QueuePairRings));
     if (parts.ring.base == nullptr) {
         return refuse_ring();
     }

@@ -163,7 +163,8 @@ int DeviceContext::execute(const CreateCq& command, CreateCqReply& reply) {
         return refuse(ENOMEM, "the context has max_cq {} CQs", personality.limits.max_cq);
     }
     const std::uint32_t entries = rounded(command.entries, personality.cq_rounding);
-    const RingMemory ring = client_.make_ring(completion_ring_bytes(slots_for(entries)));
+    const RingMemory ring =
+        client_.make_ring(completion_ring_bytes(slots_for(entries)), sizeof(CompletionRing));
     if (ring.base == nullptr) {
         return refuse_ring();
     }
@@ -201,7 +202,8 @@ int DeviceContext::execute(const ResizeCq& command, ResizeCqReply& reply) {
             command.entries, std::max(1U, cq->unconsumed()), hca_.personality().limits.max_cqe);
     }
     const std::uint32_t entries = rounded(command.entries, hca_.personality().cq_rounding);
-    const RingMemory ring = client_.make_ring(completion_ring_bytes(slots_for(entries)));
+    const RingMemory ring =
+        client_.make_ring(completion_ring_bytes(slots_for(entries)), sizeof(CompletionRing));
     if (ring.base == nullptr) {
         return refuse_ring();
     }

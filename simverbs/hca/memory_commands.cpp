@@ -283,7 +283,7 @@ int DeviceContext::execute(const AllocateDm& command, AllocateDmReply& reply) {
         return refuse(ENOMEM, "length {} is more than what is left of max_dm_size {}: {}",
                       command.length, most, most - device_memory_bytes_);
     }
-    const RingMemory ring = client_.make_ring(command.length);
+    const RingMemory ring = client_.make_ring(command.length, command.length);
     if (ring.base == nullptr) {
         return refuse_ring();
     }

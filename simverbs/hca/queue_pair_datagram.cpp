@@ -184,7 +184,7 @@ bool QueuePair::transfer_ownership() {
         return false;
     }
     const QpOpening heir = openings_->front();
-    const RingMemory ring = heir.context->client().make_ring(ring_.bytes);
+    const RingMemory ring = heir.context->client().make_ring(ring_.bytes, sizeof(QueuePairRings));
     if (ring.base == nullptr) {
         return false;
     }

@@ -72,7 +72,8 @@ bool QueuePair::resize(const QpCapacity& asked, ModifyQpReply& reply) {
     const WorkQueueShape send = send_shape(capacity);
     const WorkQueueShape receive =
         receive_queue_shape(capacity.receive_requests, capacity.receive_segments);
-    const RingMemory ring = context_->client().make_ring(queue_pair_ring_bytes(send, receive));
+    const RingMemory ring =
+        context_->client().make_ring(queue_pair_ring_bytes(send, receive), sizeof(QueuePairRings));
     if (ring.base == nullptr) {
         return false;
     }

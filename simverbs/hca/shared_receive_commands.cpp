@@ -66,8 +66,10 @@ int DeviceContext::execute(const CreateSrq& command, CreateSrqReply& reply) {
     const WorkQueueShape operations = tag_operation_shape(matches_tags ? command.operations : 0,
                                                           limits.tag_matching.max_segments);
     const RingMemory ring =
-        client_.make_ring(matches_tags ? tag_matching_ring_bytes(shape, operations)
-                                       : shared_receive_ring_bytes(shape));
+        matches_tags
+            ? client_.make_ring(tag_matching_ring_bytes(shape, operations),
+                                tag_operation_ring_at(shape) + sizeof(TagOperationRing))
+            : client_.make_ring(shared_receive_ring_bytes(shape), sizeof(SharedReceiveRing));
     const auto number = ring.base == nullptr ? std::nullopt : hca_.srqs().reserve(handle_);
     if (!number) {
         if (ring.base != nullptr) {
@@ -139,7 +141,8 @@ int DeviceContext::execute(const ModifySrq& command, ModifySrqReply& reply) {
         }
         const WorkQueueShape shape = receive_queue_shape(
             rounded(command.requests, personality.srq_rounding), srq->max_segments());
-        const RingMemory ring = client_.make_ring(shared_receive_ring_bytes(shape));
+        const RingMemory ring =
+            client_.make_ring(shared_receive_ring_bytes(shape), sizeof(SharedReceiveRing));
         if (ring.base == nullptr) {
             return refuse_ring();
         }

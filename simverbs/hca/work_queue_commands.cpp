@@ -42,7 +42,7 @@ int DeviceContext::execute(const CreateWq& command, CreateWqReply& reply) {
     const WorkQueueShape shape =
         receive_queue_shape(rounded(command.requests, personality.receive_queue_rounding),
                             std::max(1U, command.segments));
-    const RingMemory ring = client_.make_ring(work_queue_ring_bytes(shape));
+    const RingMemory ring = client_.make_ring(work_queue_ring_bytes(shape), sizeof(WorkQueueRing));
     const auto number = ring.base == nullptr ? std::nullopt : hca_.wqs().reserve(handle_);
     if (!number) {
         if (ring.base != nullptr) {

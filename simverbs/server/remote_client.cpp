@@ -193,9 +193,9 @@ void RemoteClient::follow_regions(const CommandRequest& request, CommandReply& r
     }
 }
 
-RingMemory RemoteClient::make_ring(std::size_t bytes) {
+RingMemory RemoteClient::make_ring(std::size_t bytes, std::size_t zeroed) {
     try {
-        const RingPool::Ring ring = rings_.make(bytes);
+        const RingPool::Ring ring = rings_.make(bytes, zeroed);
         handed_over_.push_back(ring.descriptor);
         return {ring.base, bytes};
     } catch (const std::system_error&) {

@@ -166,7 +166,7 @@ class RemoteClient final : public Client {
     [[nodiscard]] std::string find_actor(bool (*is_wanted)(const ActorSlot&));
     void follow_regions(const CommandRequest& request, CommandReply& reply);
     AddressSpace& memory() override { return memory_; }
-    RingMemory make_ring(std::size_t bytes) override;
+    RingMemory make_ring(std::size_t bytes, std::size_t zeroed) override;
     [[nodiscard]] RingReply ring_reply(const RingMemory& ring) const override;
     void release_ring(const RingMemory& ring) override;
     void hand_over(int descriptor) override { handed_over_.push_back(descriptor); }

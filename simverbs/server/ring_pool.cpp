@@ -20,7 +20,7 @@ constexpr std::size_t kLargestInCompany = std::size_t{256} << 10;
 
 }  // namespace
 
-RingPool::Ring RingPool::make(std::size_t bytes) {
+RingPool::Ring RingPool::make(std::size_t bytes, std::size_t zeroed) {
     const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
     Segment& segment = segment_for(rounded);
     const int descriptor = rounded > kLargestInCompany
@@ -29,7 +29,7 @@ RingPool::Ring RingPool::make(std::size_t bytes) {
     if (descriptor < 0) {
         throw std::system_error(errno, std::generic_category(), "a descriptor of shared memory");
     }
-    std::byte* const base = segment.memory.base() + take(segment, rounded);
+    std::byte* const base = segment.memory.base() + take(segment, rounded, zeroed);
     rings_.emplace(base, Place{&segment, rounded});
     ++segment.rings;
     return {base, descriptor};
@@ -55,8 +55,8 @@ RingPool::Segment& RingPool::add_segment(std::size_t bytes) {
     return *segments_.emplace_back(std::make_unique<Segment>(bytes));
 }
 
-// Returns the offset of so many zeroed bytes.
-std::size_t RingPool::take(Segment& segment, std::size_t bytes) {
+// Returns the offset of so many bytes, of which the first `zeroed` are zero.
+std::size_t RingPool::take(Segment& segment, std::size_t bytes, std::size_t zeroed) {
     std::size_t offset = segment.next;
     if (const auto same = segment.released.find(bytes); same != segment.released.end()) {
         offset = same->second.back();
@@ -68,7 +68,7 @@ std::size_t RingPool::take(Segment& segment, std::size_t bytes) {
         segment.next += bytes;
     }
     if (offset < segment.written) {
-        std::memset(segment.memory.base() + offset, 0, bytes);
+        std::memset(segment.memory.base() + offset, 0, zeroed);
     }
     segment.written = std::max(segment.written, segment.next);
     return offset;

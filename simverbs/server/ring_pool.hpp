@@ -15,12 +15,13 @@ namespace simverbs {
 class RingPool {
   public:
     struct Ring {
-        std::byte* base = nullptr;  // zeroed
-        int descriptor = -1;        // of its segment: a new one, the caller's to close
+        std::byte* base = nullptr;
+        int descriptor = -1;  // of its segment: a new one, the caller's to close
     };
 
+    // The first `zeroed` bytes are zero; the others may be what rings left that were released.
     // Throws std::system_error or std::bad_alloc when there is no memory or no descriptor left.
-    [[nodiscard]] Ring make(std::size_t bytes);
+    [[nodiscard]] Ring make(std::size_t bytes, std::size_t zeroed);
     // `base` is that of a ring which has not been released.
     void release(const std::byte* base);
     // In its segment.
@@ -44,7 +45,7 @@ class RingPool {
 
     [[nodiscard]] Segment& segment_for(std::size_t bytes);
     [[nodiscard]] Segment& add_segment(std::size_t bytes);
-    [[nodiscard]] static std::size_t take(Segment& segment, std::size_t bytes);
+    [[nodiscard]] static std::size_t take(Segment& segment, std::size_t bytes, std::size_t zeroed);
 
     std::vector<std::unique_ptr<Segment>> segments_;
     Segment* current_ = nullptr;  // where rings of a new size are taken from

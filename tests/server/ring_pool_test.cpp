@@ -29,8 +29,9 @@ class Rings : public ::testing::Test {
             segments_.unmap(ring);
         }
     }
-    Ring make(std::size_t bytes) {
-        const RingPool::Ring ring = pool_.make(bytes);
+    Ring make(std::size_t bytes) { return make(bytes, bytes); }
+    Ring make(std::size_t bytes, std::size_t zeroed) {
+        const RingPool::Ring ring = pool_.make(bytes, zeroed);
         mapped_.push_back(segments_.map(ring.descriptor, pool_.offset_of(ring.base)));
         return {ring.base, mapped_.back(), bytes};
     }
@@ -93,7 +94,12 @@ TEST_F(Rings, AreZeroedWhereTheirMemoryWasAnothersBefore) {
     const Ring second = make(640);
     EXPECT_EQ(second.server, first.server);
     EXPECT_TRUE(is_zeroed(second));
+    std::memset(second.client, 7, second.bytes);
     end(second);
+    const Ring third = make(640, 128);
+    EXPECT_EQ(third.server, first.server);
+    EXPECT_TRUE(is_zeroed({third.server, third.client, 128}));
+    end(third);
     end(stays);
     const Ring after_all = make(1920);  // where several were
     EXPECT_TRUE(is_zeroed(after_all));

@@ -11,6 +11,13 @@
 
 namespace simverbs::test {
 
+namespace {
+
+// In memory that need not be zero: whoever reads an entry that was not written does so here.
+constexpr int kLeftInMemory = 0xA5;
+
+}  // namespace
+
 Host::Host(Simulation& simulation, std::size_t rank, MemoryOf whose)
     : memory_(whose),
       attachment_(std::make_unique<Attachment>(simulation, static_cast<Client&>(*this),
@@ -41,9 +48,10 @@ std::vector<EventMessage> Host::read_all(int descriptor) {
     return messages;
 }
 
-RingMemory Host::make_ring(std::size_t bytes) {
+RingMemory Host::make_ring(std::size_t bytes, std::size_t zeroed) {
     auto* base = static_cast<std::byte*>(::operator new(bytes, std::align_val_t(kCacheLine)));
-    std::memset(base, 0, bytes);
+    std::memset(base, 0, zeroed);
+    std::memset(base + zeroed, kLeftInMemory, bytes - zeroed);
     rings_.push_back(base);
     return {base, bytes};
 }

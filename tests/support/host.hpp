@@ -94,7 +94,7 @@ class Host final : private Client {
 
   private:
     AddressSpace& memory() override { return memory_; }
-    RingMemory make_ring(std::size_t bytes) override;
+    RingMemory make_ring(std::size_t bytes, std::size_t zeroed) override;
     void release_ring(const RingMemory& ring) override;
     void hand_over(int descriptor) override { descriptors_.push_back(descriptor); }
     void completion_delivered(const CompletionRing* /*queue*/) override { ++deliveries_; }
