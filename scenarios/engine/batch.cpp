@@ -137,15 +137,18 @@ std::vector<Verdict> run_batch(const std::vector<std::string>& files, const Batc
                                const std::function<void(const Verdict&)>& done) {
     std::vector<Verdict> verdicts(files.size());
     std::size_t ended = 0;
-    ProcessPool pool(options.jobs, ProcessPool::kNoLimit, [&](std::int64_t reached) {
-        return !options.onlooker || options.onlooker({ended, files.size(), reached});
-    });
+    ProcessPool pool(
+        [&](std::size_t i, ProcessPool::Reached& reached) {
+            return to_line(to_json(run_here(files[i], options, reached)));
+        },
+        {.jobs = options.jobs},
+        [&](std::int64_t reached) {
+            return !options.onlooker || options.onlooker({ended, files.size(), reached});
+        });
     std::size_t next = 0;
     while (!pool.is_stopped() && (next < files.size() || !pool.is_idle())) {
         for (; next < files.size() && !pool.is_full(); ++next) {
-            pool.start(next, [&](ProcessPool::Reached& reached) {
-                return to_line(to_json(run_here(files[next], options, reached)));
-            });
+            pool.start(next);
         }
         for (const ProcessPool::Done& each : pool.wait()) {
             Verdict verdict = verdict_of(each, files[each.id]);

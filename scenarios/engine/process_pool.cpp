@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <new>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,14 +22,30 @@ namespace scenarios {
 
 namespace {
 
-void write_all(int descriptor, const std::string& text) {
+bool write_all(int descriptor, const std::string& text) {
     for (std::size_t done = 0; done < text.size();) {
         const ssize_t written = write(descriptor, text.data() + done, text.size() - done);
         if (written <= 0 && errno != EINTR) {
-            return;
+            return false;
         }
         done += static_cast<std::size_t>(std::max<ssize_t>(written, 0));
     }
+    return true;
+}
+
+// A message of a process: its text behind the text's length.
+using Length = std::uint64_t;
+std::string message_of(const std::string& text) {
+    const Length length = text.size();
+    return std::string(reinterpret_cast<const char*>(&length), sizeof length) + text;
+}
+bool is_whole(const std::string& message) {
+    Length length = 0;
+    if (message.size() < sizeof length) {
+        return false;
+    }
+    std::memcpy(&length, message.data(), sizeof length);
+    return message.size() - sizeof length >= length;
 }
 
 // The signals that the command wants to hear of end its pieces.
@@ -46,11 +64,12 @@ constexpr auto kEndWithin = std::chrono::seconds(2);
 
 }  // namespace
 
-ProcessPool::ProcessPool(unsigned jobs, std::chrono::milliseconds limit, Look look)
-    : jobs_(std::max(jobs, 1U)), limit_(limit), look_(std::move(look)) {
-    void* const shared = mmap(nullptr, jobs_ * sizeof(Reached), PROT_READ | PROT_WRITE,
+ProcessPool::ProcessPool(Work work, const Options& options, Look look)
+    : work_(std::move(work)), options_(options), look_(std::move(look)) {
+    options_.jobs = std::max(options_.jobs, 1U);
+    void* const shared = mmap(nullptr, options_.jobs * sizeof(Reached), PROT_READ | PROT_WRITE,
                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    meters_ = shared == MAP_FAILED ? nullptr : new (shared) Reached[jobs_]{};
+    meters_ = shared == MAP_FAILED ? nullptr : new (shared) Reached[options_.jobs]{};
 }
 
 ProcessPool::~ProcessPool() {
@@ -59,14 +78,23 @@ ProcessPool::~ProcessPool() {
         finish(child);
     }
     if (meters_ != nullptr) {
-        munmap(meters_, jobs_ * sizeof(Reached));
+        munmap(meters_, options_.jobs * sizeof(Reached));
     }
 }
 
+std::size_t ProcessPool::working() const {
+    return static_cast<std::size_t>(std::ranges::count(children_, true, &Child::works));
+}
+
 std::int64_t ProcessPool::reached() const {
-    return children_.size() == 1 && children_[0].reached != nullptr
-               ? children_[0].reached->load(std::memory_order_relaxed)
+    const auto child = std::ranges::find(children_, true, &Child::works);
+    return working() == 1 && child->reached != nullptr
+               ? child->reached->load(std::memory_order_relaxed)
                : 0;
+}
+
+void ProcessPool::erase_gone() {
+    std::erase_if(children_, [](const Child& child) { return child.process == kGone; });
 }
 
 std::vector<ProcessPool::Done> ProcessPool::stop() {
@@ -77,9 +105,8 @@ std::vector<ProcessPool::Done> ProcessPool::stop() {
     std::vector<Done> left;
     const auto end = Clock::now() + kEndWithin;
     for (Child& child : children_) {
-        bool has_ended = false;
-        while (!has_ended) {
-            pollfd wanted{child.results, POLLIN, 0};
+        while (child.works && child.process != kGone) {
+            pollfd wanted{child.socket, POLLIN, 0};
             const auto time =
                 std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
             const int ready = ::poll(&wanted, 1, static_cast<int>(std::max<std::int64_t>(time, 0)));
@@ -87,13 +114,15 @@ std::vector<ProcessPool::Done> ProcessPool::stop() {
                 continue;  // the signal that ends the command came once more
             }
             if (ready != 1) {
-                kill(child.process, SIGKILL);
                 break;
             }
-            has_ended = !read_some(child);
+            if (auto done = receive(child); done && done->error.empty()) {
+                left.push_back(std::move(*done));
+            }
         }
-        if (Done done = finish(child); has_ended && done.error.empty()) {
-            left.push_back(std::move(done));
+        if (child.process != kGone) {
+            kill(child.process, SIGKILL);
+            finish(child);
         }
     }
     children_.clear();
@@ -101,72 +130,131 @@ std::vector<ProcessPool::Done> ProcessPool::stop() {
     return left;
 }
 
-bool ProcessPool::read_some(Child& child) {
-    char block[65536];
-    const ssize_t got = read(child.results, block, sizeof block);
-    child.text.append(block, static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-    return got > 0;
+void ProcessPool::start(std::size_t id) {
+    if (!give(id)) {
+        add_or_refuse(id);
+    }
 }
 
-void ProcessPool::start(std::size_t id, const Work& work) {
+void ProcessPool::add_or_refuse(std::size_t id) {
+    if (const int error = add(id); error != 0) {
+        refused_.push_back({id, {}, fmt::format("no process for it: {}", std::strerror(error))});
+    }
+}
+
+bool ProcessPool::give(std::size_t id) {
+    bool given = false;
+    for (Child& child : children_) {
+        if (given || child.works) {
+            continue;
+        }
+        if (child.reached != nullptr) {
+            child.reached->store(0, std::memory_order_relaxed);
+        }
+        if (send(child.socket, &id, sizeof id, MSG_NOSIGNAL) != sizeof id) {
+            finish(child);  // somebody has ended it meanwhile
+            continue;
+        }
+        child.id = id;
+        child.started = Clock::now();
+        child.works = true;
+        --child.left;
+        given = true;
+    }
+    erase_gone();
+    return given;
+}
+
+int ProcessPool::add(std::size_t id) {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        refused_.push_back({id, {}, fmt::format("no process for it: {}", std::strerror(errno))});
-        return;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+        return errno;
     }
     Reached* meter = meters_;
     while (meter != nullptr &&
            std::ranges::find(children_, meter, &Child::reached) != children_.end()) {
         ++meter;
     }
-    std::fflush(nullptr);
-    const pid_t process = fork();
-    if (process == 0) {
-        end_by_signals_again();
-        prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody would read what it leaves
-        close(ends[0]);
-        Reached unseen{0};
-        write_all(ends[1], work(meter == nullptr ? unseen : *meter));
-        _exit(0);
-    }
-    close(ends[1]);
-    if (process < 0) {
-        close(ends[0]);
-        refused_.push_back({id, {}, fmt::format("no process for it: {}", std::strerror(errno))});
-        return;
-    }
     if (meter != nullptr) {
         meter->store(0, std::memory_order_relaxed);
     }
-    children_.push_back({id, process, ends[0], meter, {}, Clock::now()});
+    std::fflush(nullptr);
+    const pid_t process = fork();
+    if (process == 0) {
+        close(ends[0]);
+        Reached unseen{0};
+        work(id, ends[1], meter == nullptr ? unseen : *meter);
+    }
+    const int error = process < 0 ? errno : 0;
+    close(ends[1]);
+    if (process < 0) {
+        close(ends[0]);
+        return error;
+    }
+    children_.push_back(
+        {id, process, ends[0], meter, Clock::now(), options_.pieces_of_process - 1});
+    return 0;
 }
 
-ProcessPool::Done ProcessPool::finish(Child& child) {
-    close(child.results);
+void ProcessPool::work(std::size_t id, int socket, Reached& reached) const {
+    end_by_signals_again();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody would read what it leaves
+    std::size_t left = options_.pieces_of_process;
+    ssize_t got = sizeof id;
+    while (got == sizeof id && write_all(socket, message_of(work_(id, reached))) && --left > 0) {
+        do {
+            got = read(socket, &id, sizeof id);
+        } while (got < 0 && errno == EINTR);
+    }
+    _exit(0);
+}
+
+std::optional<ProcessPool::Done> ProcessPool::receive(Child& child) {
+    char block[65536];
+    const ssize_t got = read(child.socket, block, sizeof block);
+    if (got < 0 && errno == EINTR) {
+        return std::nullopt;
+    }
+    if (got <= 0) {
+        std::string error = finish(child);
+        return Done{child.id, {}, std::move(error)};
+    }
+    child.received.append(block, static_cast<std::size_t>(got));
+    if (!is_whole(child.received)) {
+        return std::nullopt;
+    }
+    child.works = false;
+    if (child.left == 0 || child.late) {
+        finish(child);
+    }
+    return Done{child.id, std::exchange(child.received, {}).substr(sizeof(Length)), {}};
+}
+
+std::string ProcessPool::finish(Child& child) {
+    close(child.socket);
     int status = 0;
     while (waitpid(child.process, &status, 0) < 0 && errno == EINTR) {
     }
-    if (status == 0) {
-        return {child.id, std::move(child.text), {}};
-    }
-    std::string error = fmt::format("its process ended with {}", WEXITSTATUS(status));
+    child.process = kGone;
+    child.works = false;
     if (child.late) {
-        error = "it took too long, and was killed";
-    } else if (WIFSIGNALED(status)) {
-        error = fmt::format("its process died of {}", strsignal(WTERMSIG(status)));
+        return "it took too long, and was killed";
     }
-    return {child.id, {}, std::move(error)};
+    if (WIFSIGNALED(status)) {
+        return fmt::format("its process died of {}", strsignal(WTERMSIG(status)));
+    }
+    return fmt::format("its process ended with {}", WEXITSTATUS(status));
 }
 
 int ProcessPool::patience() const {
-    if (limit_ == kNoLimit) {
+    if (options_.limit == kNoLimit) {
         return look_ ? kLookMs : -1;
     }
-    auto left = limit_;
+    auto left = options_.limit;
     for (const Child& child : children_) {
         const auto used =
             std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - child.started);
-        left = std::min(left, child.late ? limit_ : limit_ - used);
+        left = std::min(left, child.late || !child.works ? options_.limit : options_.limit - used);
     }
     return static_cast<int>(
         std::clamp<std::chrono::milliseconds::rep>(left.count() + 1, 0, look_ ? kLookMs : 60'000));
@@ -174,7 +262,8 @@ int ProcessPool::patience() const {
 
 void ProcessPool::kill_late() {
     for (Child& child : children_) {
-        if (limit_ != kNoLimit && !child.late && Clock::now() - child.started >= limit_) {
+        if (options_.limit != kNoLimit && child.works && !child.late &&
+            Clock::now() - child.started >= options_.limit) {
             child.late = true;
             kill(child.process, SIGKILL);
         }
@@ -183,10 +272,11 @@ void ProcessPool::kill_late() {
 
 std::vector<ProcessPool::Done> ProcessPool::wait() {
     std::vector<Done> done = std::exchange(refused_, {});
-    while (done.empty() && !children_.empty()) {
+    while (done.empty() && working() > 0) {
+        std::vector<std::size_t> again;
         std::vector<pollfd> wanted;
         for (const Child& child : children_) {
-            wanted.push_back({child.results, POLLIN, 0});
+            wanted.push_back({child.works ? child.socket : -1, POLLIN, 0});
         }
         const int ready = ::poll(wanted.data(), wanted.size(), patience());
         if (look_ && !look_(reached())) {
@@ -197,11 +287,21 @@ std::vector<ProcessPool::Done> ProcessPool::wait() {
             if (wanted[i].revents == 0) {
                 continue;
             }
-            if (!read_some(children_[i])) {
-                done.push_back(finish(children_[i]));
-                children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(i));
+            const Child& child = children_[i];
+            const bool came_first = child.left + 1 == options_.pieces_of_process;
+            if (auto piece = receive(children_[i])) {
+                if (piece->error.empty() || came_first || child.late) {
+                    done.push_back(std::move(*piece));
+                } else {
+                    again.push_back(piece->id);
+                }
             }
         }
+        erase_gone();
+        for (const std::size_t id : again) {
+            add_or_refuse(id);
+        }
+        std::ranges::move(std::exchange(refused_, {}), std::back_inserter(done));
     }
     return done;
 }

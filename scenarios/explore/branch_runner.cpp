@@ -62,10 +62,12 @@ std::optional<BranchResult> BranchRunner::run_usual(
 
 std::optional<BranchResult> BranchRunner::run_in_process(const Branch& branch,
                                                          std::chrono::milliseconds limit) {
-    ProcessPool pool(1, limit, [this](std::int64_t) { return goes_on(); });
-    pool.start(0, [this, &branch](ProcessPool::Reached&) {
-        return to_line(to_json(subject_.run(branch)));
-    });
+    ProcessPool pool(
+        [this, &branch](std::size_t, ProcessPool::Reached&) {
+            return to_line(to_json(subject_.run(branch)));
+        },
+        {.limit = limit}, [this](std::int64_t) { return goes_on(); });
+    pool.start(0);
     const std::vector<ProcessPool::Done> done = pool.wait();
     stopped_ = stopped_ || pool.is_stopped();
     return done.empty() ? std::nullopt
@@ -124,8 +126,10 @@ std::vector<std::optional<BranchResult>> BranchRunner::run_all(
     const std::vector<Branch>& branches) {
     std::vector<std::optional<BranchResult>> results(branches.size());
     stage_.all += branches.size();
-    ProcessPool pool(jobs_, limit_of_process_, [this](std::int64_t) { return goes_on(); });
     std::vector<Piece> pieces;
+    ProcessPool pool(
+        [&](std::size_t id, ProcessPool::Reached&) { return run_piece(branches, pieces[id]); },
+        {.jobs = jobs_, .limit = limit_of_process_}, [this](std::int64_t) { return goes_on(); });
     std::vector<std::size_t> alone;  // branches of pieces whose process died
     std::size_t next = 0;
     const std::size_t piece_size = size_of_piece(branches.size());
@@ -139,9 +143,7 @@ std::vector<std::optional<BranchResult>> BranchRunner::run_all(
                 next = piece.end;
             }
             pieces.push_back(piece);
-            pool.start(pieces.size() - 1, [this, piece, &branches](ProcessPool::Reached&) {
-                return run_piece(branches, piece);
-            });
+            pool.start(pieces.size() - 1);
         }
         if (pool.is_idle()) {
             break;

@@ -81,20 +81,23 @@ class Check {
     std::vector<CheckRun> run(const std::vector<Way>& ways, bool traced) {
         std::vector<CheckRun> runs(ways.size());
         std::size_t ended = 0;
-        ProcessPool pool(options_.jobs, options_.limit, [&](std::int64_t /*in other programs*/) {
-            return !options_.onlooker || options_.onlooker({ended, ways.size()});
-        });
+        ProcessPool pool(
+            [&](std::size_t id, ProcessPool::Reached& /*not known*/) {
+                const std::string result = place_.file(fmt::format("result-{}", id));
+                std::remove(result.c_str());
+                const CheckRun run =
+                    observe(ways[id], result, traced ? place_.file(trace_name(id)) : std::string());
+                return to_line(nlohmann::json(
+                    {run.digests, run.mark, run.error, static_cast<int>(run.obstacle)}));
+            },
+            {.jobs = options_.jobs, .limit = options_.limit},
+            [&](std::int64_t /*in other programs*/) {
+                return !options_.onlooker || options_.onlooker({ended, ways.size()});
+            });
         std::size_t next = 0;
         while (!pool.is_stopped() && (next < ways.size() || !pool.is_idle())) {
             for (; next < ways.size() && !pool.is_full(); ++next) {
-                pool.start(next, [&](ProcessPool::Reached& /*not known*/) {
-                    const std::string result = place_.file(fmt::format("result-{}", next));
-                    std::remove(result.c_str());
-                    const CheckRun run = observe(
-                        ways[next], result, traced ? place_.file(trace_name(next)) : std::string());
-                    return to_line(nlohmann::json(
-                        {run.digests, run.mark, run.error, static_cast<int>(run.obstacle)}));
-                });
+                pool.start(next);
             }
             for (const ProcessPool::Done& done : pool.wait()) {
                 ++ended;

@@ -18,6 +18,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// A world that follows another in its process finds memory that the kernel has provided before.
+constexpr std::size_t kSeedsOfProcess = 32;
+
 class Sweep {
   public:
     Sweep(Scenario base, const SweepOptions& options) : base_(std::move(base)), options_(options) {}
@@ -52,9 +55,14 @@ class Sweep {
             options_.shard.index >= options_.seeds
                 ? 0
                 : (options_.seeds - options_.shard.index - 1) / options_.shard.count + 1;
-        ProcessPool pool(options_.jobs, options_.seed_limit, [&](std::int64_t reached) {
-            return goes_on({static_cast<std::size_t>(result.run), all, reached});
-        });
+        ProcessPool pool(
+            [this](std::size_t seed, ProcessPool::Reached& reached) {
+                return to_line(to_json(options_.runner(scenario(seed), {{}, 0, &reached})));
+            },
+            {options_.jobs, options_.seed_limit, base_.has_processes() ? 1 : kSeedsOfProcess},
+            [&](std::int64_t reached) {
+                return goes_on({static_cast<std::size_t>(result.run), all, reached});
+            });
         const auto begin = Clock::now();
         std::uint64_t next = options_.shard.index;
         result.stopped = options_.swarm && !swarm_;
@@ -62,9 +70,7 @@ class Sweep {
             while (next < options_.seeds && !pool.is_full() && !is_over(result, begin)) {
                 const std::uint64_t seed = options_.first + next;
                 next += options_.shard.count;
-                pool.start(seed, [this, seed](ProcessPool::Reached& reached) {
-                    return to_line(to_json(options_.runner(scenario(seed), {{}, 0, &reached})));
-                });
+                pool.start(seed);
             }
             if (pool.is_idle()) {
                 break;

@@ -1,5 +1,5 @@
-// One scenario with many seeds, each run in a process of its own; the seeds that fail are kept as
-// scenarios that replay.
+// One scenario with many seeds, run in processes of their own, several in each; the seeds that fail
+// are kept as scenarios that replay.
 #pragma once
 
 #include <chrono>

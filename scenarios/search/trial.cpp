@@ -12,10 +12,12 @@ namespace scenarios {
 std::optional<Verdict> run_apart(const Scenario& scenario, const Runner& runner,
                                  std::chrono::milliseconds limit,
                                  const std::function<bool()>& goes_on, const RunOptions& options) {
-    ProcessPool pool(1, limit, [&](std::int64_t /*reached*/) { return !goes_on || goes_on(); });
-    pool.start(0, [&](ProcessPool::Reached& /*nobody looks*/) {
-        return to_line(to_json(runner(scenario, options)));
-    });
+    ProcessPool pool(
+        [&](std::size_t /*the only one*/, ProcessPool::Reached& /*nobody looks*/) {
+            return to_line(to_json(runner(scenario, options)));
+        },
+        {.limit = limit}, [&](std::int64_t /*reached*/) { return !goes_on || goes_on(); });
+    pool.start(0);
     const std::vector<ProcessPool::Done> done = pool.wait();
     return done.empty() ? std::nullopt : std::optional(verdict_of(done.front(), scenario.file));
 }
