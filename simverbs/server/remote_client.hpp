@@ -155,6 +155,9 @@ class RemoteClient final : public Client {
     }
     // Returns true if something has come since polls were last ended.
     [[nodiscard]] bool has_news() const { return news_for_all_ || !news_.empty(); }
+    // Returns true if a peer has ever written to its memory without a completion of its own: its
+    // threads may look at memory for what comes.
+    [[nodiscard]] bool is_written_to() const { return is_written_to_; }
     // Time stands, and they are about to end all the same: see EarlyPolls.
     void call_noted_polls_early();
     // Returns which thread has acted after such a poll, in words; "" if none has.
@@ -171,7 +174,10 @@ class RemoteClient final : public Client {
     void release_ring(const RingMemory& ring) override;
     void hand_over(int descriptor) override { handed_over_.push_back(descriptor); }
     void completion_delivered(const CompletionRing* queue) override;
-    void memory_written() override { news_for_all_ = true; }
+    void memory_written() override {
+        news_for_all_ = true;
+        is_written_to_ = true;
+    }
     void end_noted_poll(std::uint32_t actor);
     void event_delivered() override;
 
@@ -192,6 +198,7 @@ class RemoteClient final : public Client {
     std::uint64_t turn_ = 0;
     std::int64_t attached_ns_ = wall_ns();
     bool was_given_up_ = false;
+    bool is_written_to_ = false;
     std::uint32_t nonsense_ = 0;
     std::string_view why_hung_up_;
     std::vector<int> handed_over_;

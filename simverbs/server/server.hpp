@@ -151,9 +151,21 @@ class Server {
     [[nodiscard]] bool is_free() const { return options_.time.schedule == Schedule::kFree; }
     [[nodiscard]] bool doorbells_waiting() const;
 
+    // A thread that was outside the library, on the server's processor, when a yield was long.
+    struct Keeper {
+        pid_t process;
+        std::uint32_t actor;
+        std::uint64_t seen;  // by its last poll that had found nothing
+        std::int64_t until_ns;
+    };
     // idle.cpp: a turn of the loop in which nothing was done. `turns`: how many in a row.
     void be_idle(int& turns);
     bool yield_is_long();
+    template <class Is>
+    bool someone_here(Is is) const;
+    [[nodiscard]] bool someone_here_has_news() const;
+    [[nodiscard]] bool is_in_own_code(RemoteClient& client, std::uint32_t actor) const;
+    void note_keepers(std::int64_t now_ns);
     [[nodiscard]] bool someone_keeps_processor();
     bool sleep_until_something_happens();
     [[nodiscard]] int longest_sleep_ms() const;
@@ -193,8 +205,8 @@ class Server {
     std::vector<Doorbell> doorbells_;  // these two are kept for their storage
     std::vector<Doorbell> by_queue_;
     bool someone_gone_ = false;
-    int turns_without_look_ = 0;      // at the sockets
-    std::int64_t wary_until_ns_ = 0;  // wall clock: of threads that keep the processor; 0: of none
+    int turns_without_look_ = 0;  // at the sockets
+    std::vector<Keeper> keepers_;
     int holds_by_news_ = 0;
     int spare_ = -1;  // given up for a connection when no descriptor is left
     int complaints_left_ = 100;
