@@ -128,7 +128,7 @@ TEST(ProcessPool, SaysHowAProcessEnded) {
     EXPECT_EQ(all.at(1).error, "its process ended with 3");
 }
 
-// Of what runs when it is stopped, those that say so at SIGTERM leave their text.
+// Pieces that listen to SIGTERM leave their text.
 TEST(ProcessPool, StopsWhereTheOnlookerSaysSo) {
     static volatile std::sig_atomic_t asked = 0;
     ProcessPool pool(
