@@ -28,15 +28,16 @@ constexpr int kWatchMs = 1;
 
 }  // namespace
 
-// Returns true if `is` of a thread that was on the server's processor when it rang or polled last.
-template <class Is>
-bool Server::someone_here(Is is) const {
+// Returns true if holds(client, actor) for a thread that was on the server's processor when it rang
+// or polled last.
+template <class Holds>
+bool Server::someone_here(Holds holds) const {
     const auto own = static_cast<std::uint32_t>(sched_getcpu()) + 1;
     for (const auto& client : clients_) {
         const std::uint32_t actors = client->actor_count();
         for (std::uint32_t actor = 0; actor < actors; ++actor) {
             const ActorSlot& slot = client->area().actors[actor];
-            if (slot.processor.load(std::memory_order_relaxed) == own && is(*client, actor)) {
+            if (slot.processor.load(std::memory_order_relaxed) == own && holds(*client, actor)) {
                 return true;
             }
         }
@@ -99,9 +100,9 @@ bool Server::is_in_own_code(RemoteClient& client, std::uint32_t actor) const {
 }
 
 // Free: a thread outside the library may spin on memory. If it has left the library on this
-// processor, a yield would give it the processor until the kernel's next tick. One that was busy
-// once, and polls now, gives the processor back; but whose memory peers write to without
-// completions polls and spins in turn.
+// processor, a yield would give it the processor until the kernel's next tick. A thread that was
+// busy once, and polls now, gives it back, unless peers write to its program's memory without
+// completions: such a thread polls and spins in turn.
 bool Server::someone_keeps_processor() {
     if (keepers_.empty()) {
         return false;

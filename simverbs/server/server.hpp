@@ -161,8 +161,8 @@ class Server {
     // idle.cpp: a turn of the loop in which nothing was done. `turns`: how many in a row.
     void be_idle(int& turns);
     bool yield_is_long();
-    template <class Is>
-    bool someone_here(Is is) const;
+    template <class Holds>
+    bool someone_here(Holds holds) const;
     [[nodiscard]] bool someone_here_has_news() const;
     [[nodiscard]] bool is_in_own_code(RemoteClient& client, std::uint32_t actor) const;
     void note_keepers(std::int64_t now_ns);
